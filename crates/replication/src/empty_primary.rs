@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-/// What the rule depends on.
+/// The facts that decide.
 #[derive(Clone, Copy, Debug)]
 pub struct EmptySync<'a> {
     /// `replica-refuse-empty-sync`.

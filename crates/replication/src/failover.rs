@@ -144,7 +144,7 @@ impl FailoverState {
     }
 }
 
-/// What the owner of a failover does next.
+/// The next act of a failover's owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FailoverStep {
     /// Become a replica of the target, and send `PSYNC .. FAILOVER`. Writes stay paused.

@@ -33,7 +33,7 @@ use crate::wire::push_command;
 /// The longest line of a primary.
 const LINE_BYTES_MAX: usize = 4096;
 
-/// What a replica says about itself.
+/// A replica's description of itself.
 #[derive(Clone, Debug, Default)]
 pub struct HandshakeOptions {
     /// The user and the password, `masteruser` and `masterauth`. No AUTH is sent without a
@@ -43,8 +43,8 @@ pub struct HandshakeOptions {
     pub listening_port: u16,
     /// `replica-announce-ip`.
     pub announce_ip: Option<Vec<u8>>,
-    /// The version that a Valkey primary is told, which from 9.0.0 on makes it send its own RDB
-    /// version. Not sent without it.
+    /// A version for Valkey primaries. From 9.0.0 on they then send their own RDB version. Nothing
+    /// is sent without it.
     pub version: Option<&'static str>,
     /// The id and the first wanted byte; without them the synchronization is full.
     pub resume: Option<(ReplicationId, u64)>,
@@ -69,7 +69,7 @@ impl fmt::Debug for PrimaryCredentials {
 
 /// The request whose answer is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Awaited {
+enum PendingAnswer {
     Ping,
     Auth,
     Option(&'static str),
@@ -80,7 +80,7 @@ enum Awaited {
 #[derive(Debug)]
 pub struct Handshake {
     options: HandshakeOptions,
-    awaited: VecDeque<Awaited>,
+    awaited: VecDeque<PendingAnswer>,
     line: Vec<u8>,
     transmit: Vec<u8>,
     events: VecDeque<HandshakeEvent>,
@@ -95,7 +95,7 @@ impl Handshake {
         push_command(&mut transmit, &[b"PING"]);
         Self {
             options,
-            awaited: VecDeque::from([Awaited::Ping]),
+            awaited: VecDeque::from([PendingAnswer::Ping]),
             line: Vec::new(),
             transmit,
             events: VecDeque::new(),
@@ -159,17 +159,17 @@ impl Handshake {
         let text = || String::from_utf8_lossy(line).into_owned();
         let is_error = line[0] == b'-';
         match self.awaited.pop_front() {
-            Some(Awaited::Ping) if is_ping_answer(line) => {
+            Some(PendingAnswer::Ping) if is_ping_answer(line) => {
                 self.events.push_back(HandshakeEvent::PingAnswered);
                 self.introduce();
             }
-            Some(Awaited::Ping) => self.fail(HandshakeFailure::Ping(text())),
-            Some(Awaited::Auth) if is_error => self.fail(HandshakeFailure::Auth(text())),
-            Some(Awaited::Option(option)) if is_error => {
+            Some(PendingAnswer::Ping) => self.fail(HandshakeFailure::Ping(text())),
+            Some(PendingAnswer::Auth) if is_error => self.fail(HandshakeFailure::Auth(text())),
+            Some(PendingAnswer::Option(option)) if is_error => {
                 self.events.push_back(HandshakeEvent::NotUnderstood(option, text()));
             }
-            Some(Awaited::Auth | Awaited::Option(_)) => {}
-            Some(Awaited::Psync) => self.handle_psync_answer(line),
+            Some(PendingAnswer::Auth | PendingAnswer::Option(_)) => {}
+            Some(PendingAnswer::Psync) => self.handle_psync_answer(line),
             None => self.fail(HandshakeFailure::BadAnswer(text())),
         }
         if self.awaited.is_empty() && self.outcome.is_none() {
@@ -185,12 +185,12 @@ impl Handshake {
             let args: Vec<&[u8]> =
                 [&b"AUTH"[..]].into_iter().chain(user).chain([&password[..]]).collect();
             push_command(out, &args);
-            self.awaited.push_back(Awaited::Auth);
+            self.awaited.push_back(PendingAnswer::Auth);
         }
         let port = self.options.listening_port.to_string();
         let mut replconf = |option, args: &[&[u8]]| {
             push_command(out, &[&[&b"REPLCONF"[..]], args].concat());
-            self.awaited.push_back(Awaited::Option(option));
+            self.awaited.push_back(PendingAnswer::Option(option));
         };
         replconf("listening-port", &[b"listening-port", port.as_bytes()]);
         if let Some(ip) = &self.options.announce_ip {
@@ -219,7 +219,7 @@ impl Handshake {
             args.push(b"FAILOVER");
         }
         push_command(&mut self.transmit, &args);
-        self.awaited.push_back(Awaited::Psync);
+        self.awaited.push_back(PendingAnswer::Psync);
     }
 
     fn handle_psync_answer(&mut self, line: &[u8]) {

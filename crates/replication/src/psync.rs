@@ -68,7 +68,7 @@ pub enum ReplicationRole {
     },
 }
 
-/// What the decision depends on besides the history.
+/// The facts that decide besides the history.
 #[derive(Clone, Copy, Debug)]
 pub struct SyncConditions {
     /// The role.

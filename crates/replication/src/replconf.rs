@@ -14,7 +14,7 @@ const IP_BYTES_MAX: usize = 255;
 /// How much of a wrong argument an error repeats.
 const SHOWN_BYTES_MAX: usize = 128;
 
-/// What a client said by REPLCONF, before or after PSYNC.
+/// The options that a client set by REPLCONF, before or after PSYNC.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplicaOptions {
     /// The port at which it can be reached; 0 if it did not say.
@@ -33,7 +33,7 @@ pub struct ReplicaOptions {
     pub rdb_filter: Option<RdbFilter>,
 }
 
-/// What an RDB file has after `rdb-filter-only`: no keys.
+/// The contents of an RDB file after `rdb-filter-only`: no keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RdbFilter {
     /// Whether it has the functions.

@@ -135,7 +135,7 @@ impl ReplicaLink {
         }
     }
 
-    /// What it said by REPLCONF.
+    /// The options that it set by REPLCONF.
     pub fn options(&self) -> &ReplicaOptions {
         &self.options
     }

@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::empty_primary::EmptyPrimaryRefused;
 use crate::handshake_outcome::HandshakeFailure;
-use crate::stream::StreamError;
+use crate::stream::BrokenStream;
 use crate::transfer::TransferError;
 
 const DELAY_MS: u64 = 1_000;
@@ -32,7 +32,7 @@ pub enum LinkFailure {
     /// The RDB file would wipe the data.
     EmptyPrimary(EmptyPrimaryRefused),
     /// The stream is broken.
-    Stream(StreamError),
+    Stream(BrokenStream),
 }
 
 impl LinkFailure {

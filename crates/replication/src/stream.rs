@@ -93,16 +93,16 @@ pub enum StreamStep<'a> {
 
 /// Bytes that no primary sends. It prints as the line for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StreamError {
+pub struct BrokenStream {
     /// The offset of the first byte of the wrong command.
     pub offset: u64,
-    /// What is wrong.
-    pub reason: StreamErrorReason,
+    /// The reason.
+    pub reason: BrokenStreamReason,
 }
 
-/// What is wrong with a command in the stream.
+/// The reason why a command in the stream is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StreamErrorReason {
+pub enum BrokenStreamReason {
     /// It is no command.
     Protocol(ProtocolError),
     /// It begins with another byte than `*`.
@@ -117,23 +117,23 @@ pub enum StreamErrorReason {
     TooLong,
 }
 
-impl fmt::Display for StreamError {
+impl fmt::Display for BrokenStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "The replication stream of the master is broken at offset {}: ", self.offset)?;
         match &self.reason {
-            StreamErrorReason::Protocol(error) => error.fmt(f),
-            StreamErrorReason::NoArray(byte) => {
+            BrokenStreamReason::Protocol(error) => error.fmt(f),
+            BrokenStreamReason::NoArray(byte) => {
                 write!(f, "expected a command, got '{}'", byte.escape_ascii())
             }
-            StreamErrorReason::Empty => f.write_str("a command without arguments"),
-            StreamErrorReason::NestedMulti => f.write_str("MULTI inside MULTI"),
-            StreamErrorReason::NoTransaction => f.write_str("EXEC or DISCARD without MULTI"),
-            StreamErrorReason::TooLong => f.write_str("a command is longer than 4 GB"),
+            BrokenStreamReason::Empty => f.write_str("a command without arguments"),
+            BrokenStreamReason::NestedMulti => f.write_str("MULTI inside MULTI"),
+            BrokenStreamReason::NoTransaction => f.write_str("EXEC or DISCARD without MULTI"),
+            BrokenStreamReason::TooLong => f.write_str("a command is longer than 4 GB"),
         }
     }
 }
 
-impl std::error::Error for StreamError {}
+impl std::error::Error for BrokenStream {}
 
 /// The end of a command in the buffer and in the list of spans.
 #[derive(Clone, Copy, Debug)]
@@ -192,7 +192,7 @@ impl StreamParser {
     ///
     /// # Errors
     /// If the bytes are no stream of commands. The parser is of no use then.
-    pub fn next_step<'a>(&'a mut self, buffer: &'a [u8]) -> Result<StreamStep<'a>, StreamError> {
+    pub fn next_step<'a>(&'a mut self, buffer: &'a [u8]) -> Result<StreamStep<'a>, BrokenStream> {
         if self.is_handed_over {
             self.begin_unit();
         }
@@ -209,7 +209,7 @@ impl StreamParser {
             }
         }
         match addressable.len() == self.command_bytes_max {
-            true => Err(self.error(StreamErrorReason::TooLong)),
+            true => Err(self.error(BrokenStreamReason::TooLong)),
             false => Ok(StreamStep::Incomplete),
         }
     }
@@ -224,11 +224,11 @@ impl StreamParser {
     }
 
     /// Parses a command. `None` if it is incomplete.
-    fn next_command(&mut self, buffer: &[u8]) -> Result<Option<StreamWord>, StreamError> {
+    fn next_command(&mut self, buffer: &[u8]) -> Result<Option<StreamWord>, BrokenStream> {
         match buffer.get(self.unit_bytes()) {
             None => return Ok(None),
             Some(b'*') => {}
-            Some(byte) => return Err(self.error(StreamErrorReason::NoArray(*byte))),
+            Some(byte) => return Err(self.error(BrokenStreamReason::NoArray(*byte))),
         }
         // Only inline commands have their own buffers, and a long argument waits in this one.
         let mut own = Vec::new();
@@ -236,18 +236,18 @@ impl StreamParser {
         let bytes = match parsed {
             Ok(Parsed::Request(end)) => end,
             Ok(Parsed::Incomplete | Parsed::Big { .. }) => return Ok(None),
-            Err(error) => return Err(self.error(StreamErrorReason::Protocol(error))),
+            Err(error) => return Err(self.error(BrokenStreamReason::Protocol(error))),
         };
         let before = self.commands.last().map_or(0, |before| before.spans);
         let spans = self.spans.get(before..).unwrap_or_default();
         if spans.is_empty() {
-            return Err(self.error(StreamErrorReason::Empty));
+            return Err(self.error(BrokenStreamReason::Empty));
         }
         let word = StreamWord::of(&Args::new(buffer, spans, &[]));
         match (word, self.in_multi) {
-            (StreamWord::Multi, true) => return Err(self.error(StreamErrorReason::NestedMulti)),
+            (StreamWord::Multi, true) => return Err(self.error(BrokenStreamReason::NestedMulti)),
             (StreamWord::Exec, false) | (StreamWord::Discard, _) => {
-                return Err(self.error(StreamErrorReason::NoTransaction));
+                return Err(self.error(BrokenStreamReason::NoTransaction));
             }
             _ => {}
         }
@@ -296,9 +296,9 @@ impl StreamParser {
         self.commands.last().map_or(0, |last| last.bytes)
     }
 
-    fn error(&self, reason: StreamErrorReason) -> StreamError {
+    fn error(&self, reason: BrokenStreamReason) -> BrokenStream {
         let before = self.parts_bytes.saturating_add(self.unit_bytes() as u64);
-        StreamError { offset: self.offset.saturating_add(before).saturating_add(1), reason }
+        BrokenStream { offset: self.offset.saturating_add(before).saturating_add(1), reason }
     }
 }
 

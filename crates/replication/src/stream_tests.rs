@@ -28,9 +28,9 @@ fn seen(unit: &StreamUnit<'_>) -> Seen {
     (unit.kind, commands.join("; "), unit.end)
 }
 
-/// What a replica reads from these parts, starting at offset 1000: the units, their bytes, and the
+/// The units that a replica reads from these parts, starting at offset 1000, their bytes, and the
 /// last offset.
-fn read(parts: &[&[u8]], unit_bytes_max: usize) -> Result<(Vec<Seen>, Vec<u8>, u64), StreamError> {
+fn read(parts: &[&[u8]], unit_bytes_max: usize) -> Result<(Vec<Seen>, Vec<u8>, u64), BrokenStream> {
     let mut parser = StreamParser::new(1000, 1 << 20, unit_bytes_max);
     let (mut buffer, mut units, mut log) = (Vec::new(), Vec::new(), Vec::new());
     for part in parts {
@@ -135,24 +135,24 @@ fn garbage_is_an_error_with_its_offset() {
     let nested = commands(&["MULTI", "SET a 1", "MULTI"]);
     let newline = [&commands(&["MULTI", "SET a 1"])[..], b"\n"].concat();
     for (bytes, offset, reason) in [
-        (&b"+OK\r\n"[..], 0, StreamErrorReason::NoArray(b'+')),
-        (b"PING\r\n", 0, StreamErrorReason::NoArray(b'P')),
-        (b"\r\n", 0, StreamErrorReason::NoArray(b'\r')),
-        (b"*0\r\n", 0, StreamErrorReason::Empty),
-        (b"*-1\r\n", 0, StreamErrorReason::Empty),
-        (b"*x\r\n", 0, StreamErrorReason::Protocol(ProtocolError::InvalidCount)),
-        (b"*1\r\n+OK\r\n", 0, StreamErrorReason::Protocol(ProtocolError::ExpectedDollar(b'+'))),
-        (b"*1\r\n$-1\r\n", 0, StreamErrorReason::Protocol(ProtocolError::InvalidLength)),
-        (b"*1\r\n$1048577\r\n", 0, StreamErrorReason::Protocol(ProtocolError::InvalidLength)),
-        (b"*1\r\n$4\r\nEXEC\r\n", 0, StreamErrorReason::NoTransaction),
-        (b"*1\r\n$7\r\nDISCARD\r\n", 0, StreamErrorReason::NoTransaction),
-        (&nested, 42, StreamErrorReason::NestedMulti),
-        (&newline, 42, StreamErrorReason::NoArray(b'\n')),
+        (&b"+OK\r\n"[..], 0, BrokenStreamReason::NoArray(b'+')),
+        (b"PING\r\n", 0, BrokenStreamReason::NoArray(b'P')),
+        (b"\r\n", 0, BrokenStreamReason::NoArray(b'\r')),
+        (b"*0\r\n", 0, BrokenStreamReason::Empty),
+        (b"*-1\r\n", 0, BrokenStreamReason::Empty),
+        (b"*x\r\n", 0, BrokenStreamReason::Protocol(ProtocolError::InvalidCount)),
+        (b"*1\r\n+OK\r\n", 0, BrokenStreamReason::Protocol(ProtocolError::ExpectedDollar(b'+'))),
+        (b"*1\r\n$-1\r\n", 0, BrokenStreamReason::Protocol(ProtocolError::InvalidLength)),
+        (b"*1\r\n$1048577\r\n", 0, BrokenStreamReason::Protocol(ProtocolError::InvalidLength)),
+        (b"*1\r\n$4\r\nEXEC\r\n", 0, BrokenStreamReason::NoTransaction),
+        (b"*1\r\n$7\r\nDISCARD\r\n", 0, BrokenStreamReason::NoTransaction),
+        (&nested, 42, BrokenStreamReason::NestedMulti),
+        (&newline, 42, BrokenStreamReason::NoArray(b'\n')),
     ] {
         let before = command("SET a 1");
         let bytes = [&before[..], bytes].concat();
         for unit_bytes_max in [1, 1 << 20] {
-            let error = StreamError { offset: 1028 + offset, reason: reason.clone() };
+            let error = BrokenStream { offset: 1028 + offset, reason: reason.clone() };
             assert_eq!(read(&[&bytes], unit_bytes_max).unwrap_err(), error);
             let single: Vec<&[u8]> = bytes.chunks(1).collect();
             assert_eq!(read(&single, unit_bytes_max).unwrap_err(), error);
@@ -168,7 +168,7 @@ fn commands_are_bounded_by_what_a_span_can_address() {
     let StreamStep::Unit(_) = parser.next_step(&bytes).unwrap() else { panic!() };
     let bytes = command("SET a 012345678901234");
     let error = parser.next_step(&bytes).unwrap_err();
-    assert_eq!(error, StreamError { offset: 38, reason: StreamErrorReason::TooLong });
+    assert_eq!(error, BrokenStream { offset: 38, reason: BrokenStreamReason::TooLong });
 }
 
 #[test]

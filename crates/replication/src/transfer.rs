@@ -106,7 +106,7 @@ pub struct TransferStep {
 
 /// Where the receiver is.
 #[derive(Debug)]
-enum Stage {
+enum ReceiverStage {
     /// In the first line.
     Header(Vec<u8>),
     /// So many bytes are missing.
@@ -124,7 +124,7 @@ enum Stage {
 /// Receives an RDB file.
 #[derive(Debug)]
 pub struct BulkReceiver {
-    stage: Stage,
+    stage: ReceiverStage,
     bytes_max: u64,
     received: u64,
     announced: Option<u64>,
@@ -133,7 +133,7 @@ pub struct BulkReceiver {
 impl BulkReceiver {
     /// Refuses files of more than `bytes_max` bytes.
     pub fn new(bytes_max: u64) -> Self {
-        Self { stage: Stage::Header(Vec::new()), bytes_max, received: 0, announced: None }
+        Self { stage: ReceiverStage::Header(Vec::new()), bytes_max, received: 0, announced: None }
     }
 
     /// The bytes of the file that arrived, `master_sync_read_bytes`.
@@ -148,7 +148,7 @@ impl BulkReceiver {
 
     /// Whether the file has a mark instead of a length.
     pub fn has_mark(&self) -> bool {
-        matches!(self.stage, Stage::Mark { .. })
+        matches!(self.stage, ReceiverStage::Mark { .. })
     }
 
     /// Takes bytes of the primary, and passes those of the file to `sink`.
@@ -163,23 +163,23 @@ impl BulkReceiver {
         let mut rest = bytes;
         loop {
             let taken = match &mut self.stage {
-                Stage::Header(_) => self.handle_header(rest)?,
-                Stage::Length { missing } => {
+                ReceiverStage::Header(_) => self.handle_header(rest)?,
+                ReceiverStage::Length { missing } => {
                     let len =
                         usize::try_from(*missing).map_or(rest.len(), |all| all.min(rest.len()));
                     let (file, _) = rest.split_at(len);
                     *missing -= len as u64;
                     if *missing == 0 {
-                        self.stage = Stage::Complete;
+                        self.stage = ReceiverStage::Complete;
                     }
                     self.deliver(&[file], sink)?;
                     len
                 }
-                Stage::Mark { .. } => self.handle_marked(rest, sink)?,
-                Stage::Complete => 0,
+                ReceiverStage::Mark { .. } => self.handle_marked(rest, sink)?,
+                ReceiverStage::Complete => 0,
             };
             rest = &rest[taken..];
-            let is_complete = matches!(self.stage, Stage::Complete);
+            let is_complete = matches!(self.stage, ReceiverStage::Complete);
             if rest.is_empty() || is_complete {
                 return Ok(TransferStep { consumed: bytes.len() - rest.len(), is_complete });
             }
@@ -208,7 +208,7 @@ impl BulkReceiver {
 
     /// Takes bytes up to the end of the first line. Returns how many.
     fn handle_header(&mut self, bytes: &[u8]) -> Result<usize, TransferError> {
-        let Stage::Header(line) = &mut self.stage else { return Ok(0) };
+        let ReceiverStage::Header(line) = &mut self.stage else { return Ok(0) };
         let end = memchr(b'\n', bytes).map(|at| at + 1);
         let part = &bytes[..end.unwrap_or(bytes.len())];
         line.extend_from_slice(part);
@@ -240,14 +240,14 @@ impl BulkReceiver {
         if let Some(mark) = value.strip_prefix(b"EOF:") {
             let finder = memmem::Finder::new(mark).into_owned();
             (mark.len() == MARK_BYTES).then_some(())?;
-            self.stage = Stage::Mark { finder: Box::new(finder), held: Vec::new() };
+            self.stage = ReceiverStage::Mark { finder: Box::new(finder), held: Vec::new() };
             return Some(());
         }
         let missing = u64::try_from(parse_i64(value)?).ok()?;
         self.announced = Some(missing);
         self.stage = match missing {
-            0 => Stage::Complete,
-            _ => Stage::Length { missing },
+            0 => ReceiverStage::Complete,
+            _ => ReceiverStage::Length { missing },
         };
         Some(())
     }
@@ -258,14 +258,14 @@ impl BulkReceiver {
         bytes: &[u8],
         sink: &mut impl FnMut(&[u8]),
     ) -> Result<usize, TransferError> {
-        let Stage::Mark { finder, held } = &mut self.stage else { return Ok(0) };
+        let ReceiverStage::Mark { finder, held } = &mut self.stage else { return Ok(0) };
         let mut before = std::mem::take(held);
         if !before.is_empty() {
             // A mark that begins in the held bytes ends in these.
             let len = before.len();
             before.extend_from_slice(&bytes[..bytes.len().min(MARK_BYTES)]);
             if let Some(at) = finder.find(&before) {
-                self.stage = Stage::Complete;
+                self.stage = ReceiverStage::Complete;
                 self.deliver(&[&before[..at]], sink)?;
                 return Ok(at + MARK_BYTES - len);
             }
@@ -279,7 +279,7 @@ impl BulkReceiver {
         }
         let (file, taken) = match finder.find(bytes) {
             Some(at) => {
-                self.stage = Stage::Complete;
+                self.stage = ReceiverStage::Complete;
                 (at, at + MARK_BYTES)
             }
             None => {

@@ -103,7 +103,8 @@ proptest! {
     ) {
         let whole = mark();
         let slice = |from: usize, to: usize| &whole.as_bytes()[from.min(to)..to];
-        let file: Vec<u8> = pieces.iter().flat_map(|(from, to)| slice(*from, *to).to_vec()).collect();
+        let pieces = pieces.iter().map(|(from, to)| slice(*from, *to));
+        let file = pieces.collect::<Vec<_>>().concat();
         let end = memmem::find(&[&file, whole.as_bytes()].concat(), whole.as_bytes());
         prop_assume!(end == Some(file.len()));
         let bytes = marked(&file, b"stream");
