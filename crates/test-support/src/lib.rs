@@ -6,6 +6,8 @@
 //!  binary      Client    one connection: TCP, Unix or TLS
 //!                 |
 //!              Value     one reply, RESP2 or RESP3
+//!
+//! Proxy: between two servers; cuts, holds and delays connections
 //! ```
 //!
 //! Methods named `try_*` and those that return a `Result` suit test programs; the others panic,
@@ -21,6 +23,7 @@ mod client;
 mod launch;
 mod log;
 mod process;
+mod proxy;
 mod server;
 mod socket;
 mod value;
@@ -33,6 +36,7 @@ pub use certificates::Certificates;
 pub use client::{Client, Input, encode, push_request, request};
 pub use launch::{Launch, Ports, READY, free_port};
 pub use process::{Killed, Process, in_shell, output_of, output_of_server, printed, send_signal};
+pub use proxy::{Connects, Flow, FlowRule, Proxy, ProxyLink};
 pub use server::Server;
 pub use socket::ClientSocket;
 pub use value::Value;
