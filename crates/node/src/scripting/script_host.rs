@@ -397,7 +397,10 @@ impl VmHost for ScriptHost<'_, '_, '_> {
     fn call(&mut self, args: Args<'_>, resp3: bool, out: &mut Out) {
         if let Err(error) = self.perform(args, resp3, out) {
             let text = error.text();
-            self.calls.worker.stats.note_error(&text);
+            // A script that was refused a shard begins again, or that is its own error.
+            if !self.is_refused {
+                self.calls.worker.stats.note_error(&text);
+            }
             Reply::new(out, resp3).error(&text);
         }
     }

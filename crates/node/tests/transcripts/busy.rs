@@ -300,6 +300,9 @@ fn a_deferred_script_keeps_the_undeclared_keys_that_it_needs() {
     }
     server.set_slow(None);
     assert_eq!(read_in_order(&mut server, &keys), "$4\r\nread\r\n");
+    let info = ["INFO", "stats"].map(|word| word.as_bytes().to_vec());
+    let info = String::from_utf8(server.request("a", &info).0).expect("it is text");
+    assert!(info.contains("\r\ntotal_error_replies:0\r\n"), "{info}");
     // The next request of the client is another one.
     server.take_most_held();
     assert_eq!(read_in_order(&mut server, &[]), "$4\r\nread\r\n");
