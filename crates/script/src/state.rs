@@ -14,7 +14,7 @@ use mlua::{Error, Function, Lua};
 use resp::out::Mark;
 use resp::{Out, Span};
 use scoped_tls_hkt::scoped_thread_local;
-use sys::luau::set_safepoints;
+use sys::luau::{safepoints_left, set_safepoints};
 
 use crate::failure::SourcePlace;
 use crate::flags::ScriptFlags;
@@ -24,7 +24,9 @@ use crate::json_config::JsonConfig;
 /// The host is asked once in this many safepoints of the interpreter while they come fast. A
 /// safepoint is a call, a return, a jump back or a step of a pattern.
 const TICK_SAFEPOINTS: u32 = 64;
-/// If safepoints are further apart than this, each is followed by a tick.
+/// If safepoints are further apart than this, each is followed by a tick. So is the one after a
+/// step that takes much memory, because further steps on such a text may take long. Then the number
+/// of safepoints between two ticks doubles as long as they come fast.
 const TICK_GAP_MAX: Duration = Duration::from_micros(500);
 /// Capacity that a buffer keeps between runs.
 pub const KEPT_BYTES_MAX: usize = 64 * 1024;
@@ -171,6 +173,8 @@ pub struct VmState {
     collect_at: Cell<usize>,
     stop: RefCell<Option<ScriptStop>>,
     last_tick: Cell<Option<Duration>>,
+    /// Safepoints from the last tick to the next.
+    tick_safepoints: Cell<u32>,
     deadline: Cell<Option<Duration>>,
     timeout: Cell<Option<Duration>>,
 }
@@ -188,6 +192,7 @@ impl VmState {
             collect_at: Cell::new(memory_bytes_max / 2),
             stop: RefCell::new(None),
             last_tick: Cell::new(None),
+            tick_safepoints: Cell::new(TICK_SAFEPOINTS),
             deadline: Cell::new(None),
             timeout: Cell::new(None),
         }
@@ -201,6 +206,7 @@ impl VmState {
         self.random.set(None);
         self.json.set(JsonConfig::default());
         set_safepoints(TICK_SAFEPOINTS);
+        self.tick_safepoints.set(TICK_SAFEPOINTS);
         self.last_tick.set(None);
         self.deadline.set(None);
         self.timeout.set(timeout);
@@ -254,8 +260,11 @@ impl VmState {
     /// Schedules the next tick, and checks the time limit of a load.
     fn passed(&self, now: Duration) -> Result<(), &'static str> {
         let last = self.last_tick.replace(Some(now));
-        let slow = last.is_some_and(|last| now.saturating_sub(last) > TICK_GAP_MAX);
-        set_safepoints(if slow { 1 } else { TICK_SAFEPOINTS });
+        let is_slow = last.is_some_and(|last| now.saturating_sub(last) > TICK_GAP_MAX)
+            || safepoints_left() > 1;
+        let next = if is_slow { 1 } else { TICK_SAFEPOINTS.min(2 * self.tick_safepoints.get()) };
+        self.tick_safepoints.set(next);
+        set_safepoints(next);
         if let Some(timeout) = self.timeout.get() {
             let deadline = self.deadline.get().unwrap_or(now + timeout);
             self.deadline.set(Some(deadline));

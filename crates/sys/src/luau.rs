@@ -62,6 +62,13 @@ pub fn set_safepoints(count: u32) {
     LEFT.set(count);
 }
 
+/// The number of safepoints of this thread's VMs until the next interrupt. In an interrupt it is
+/// more than 1 if that has come before its time.
+#[inline]
+pub fn safepoints_left() -> u32 {
+    LEFT.get()
+}
+
 /// Luau calls it at each safepoint, and before steps of its garbage collector (`gc` >= 0).
 unsafe extern "C-unwind" fn at_safepoint(state: *mut ffi::lua_State, gc: c_int) {
     if gc >= 0 {

@@ -417,8 +417,9 @@ fn one_of_many_libraries_loads_as_quickly_as_the_first() {
     let first = quickest(&mut vm, &mut libraries, 0..500);
     quickest(&mut vm, &mut libraries, 500..10_000);
     let last = quickest(&mut vm, &mut libraries, 10_000..10_500);
-    // Visiting all of them each time took twenty times as long.
-    assert!(last < 4.0 * first, "{last:?} after {first:?}");
+    // Visiting all of them each time took twenty times as long. Some clocks of processor time have
+    // steps of ten milliseconds.
+    assert!(last < 4.0 * first.max(0.01), "{last:?} after {first:?}");
 }
 
 /// A library with the function `name`, which keeps some memory from its load on, and needs `run`

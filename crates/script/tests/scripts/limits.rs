@@ -125,16 +125,21 @@ fn long_functions_of_the_libraries_can_be_killed() {
     check_killed("while true do tostring(1/3) string.format('%d', 5) bit.band(1, 2) end");
 }
 
+/// How often a script on a text `s` polls the host.
+fn ticks(text: &str, code: &str) -> u64 {
+    let (mut server, none) = (Server::default(), Request::new(&[], &[]));
+    let body = format!("local s = {text} {code} return 1");
+    let mut vm = vm();
+    // The memory is compared with that of the last run on this thread.
+    eval(&mut vm, "return 1");
+    let reply = eval_with(&mut vm, &mut server, body.as_bytes(), &none, false);
+    assert_eq!(reply, ":1", "{body}");
+    server.ticks
+}
+
 /// Checks that one call of a function on `s` polls the host.
 fn check_looks(text: &str, call: &str) {
-    let ticks = |code: &str| {
-        let (mut server, none) = (Server::default(), Request::new(&[], &[]));
-        let body = format!("local s = {text} {code} return 1");
-        let reply = eval_with(&mut vm(), &mut server, body.as_bytes(), &none, false);
-        assert_eq!(reply, ":1", "{body}");
-        server.ticks
-    };
-    let (without, with) = (ticks(""), ticks(call));
+    let (without, with) = (ticks(text, ""), ticks(text, call));
     assert!(with >= without + 8, "{call}: {with} ticks, {without} without");
 }
 
@@ -153,6 +158,16 @@ fn long_texts_are_read_and_written_in_steps() {
     check_looks("string.rep('x', 100)", "s:gsub('()', string.rep('%1', 50000))");
     check_looks("string.rep('a', 1e7)", "s:find(('('):rep(32) .. '.*' .. (')'):rep(32))");
     check_looks("string.rep('a', 1e6)", "for i = 1, 200 do (''):find(s) end");
+}
+
+/// Each may take long, and changes no memory.
+#[test]
+fn the_first_steps_on_a_long_text_are_looked_at() {
+    for code in ["tonumber(s)", "local x = s + 1", "local x = s < 'x'"] {
+        let code = format!("for i = 1, 16 do {code} end");
+        let (short, long) = (ticks("('1'):rep(10)", &code), ticks("('1'):rep(2e6)", &code));
+        assert!(long >= short + 4, "{code}: {long} ticks, {short} for a short text");
+    }
 }
 
 #[test]
