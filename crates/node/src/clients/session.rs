@@ -63,8 +63,8 @@ pub struct Session {
     users_seen: u64,
 }
 
-/// The hashes of the undeclared keys for which the script of a deferred request has begun again. Each
-/// of its runs locks their shards together with those of the declared keys.
+/// The hashes of the undeclared keys for which the script of a deferred request has begun again.
+/// Each of its runs locks their shards together with those of the declared keys.
 #[derive(Debug, Default)]
 struct ScriptNeeds(Vec<u64>);
 

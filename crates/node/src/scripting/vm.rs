@@ -274,7 +274,7 @@ mod tests {
         assert!(kept.unwrap() + (1 << 20) <= loaded.unwrap());
     }
 
-    /// What they keep is not freed while the shards of EXEC are held.
+    /// The memory that they keep is not freed while the shards of EXEC are held.
     #[test]
     fn libraries_that_keep_much_are_dropped_at_the_end_of_a_turn() {
         let node = Node::new(Config::default(), 1, 1);
