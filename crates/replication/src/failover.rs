@@ -260,8 +260,9 @@ impl Failover {
         Some(self.switch_to(target, false))
     }
 
-    /// Takes the target's answer to `PSYNC .. FAILOVER`: +CONTINUE and +FULLRESYNC accept. A
-    /// connection that ends before it is no answer; the owner tries again until ABORT.
+    /// Takes the target's answer to `PSYNC .. FAILOVER`: +CONTINUE and +FULLRESYNC accept, any
+    /// error refuses. A connection that ends before it is no answer; the owner tries again until
+    /// ABORT.
     pub fn handle_psync_answer(&mut self, is_accepted: bool) -> Option<FailoverStep> {
         if self.state != FailoverState::InProgress {
             return None;

@@ -12,7 +12,8 @@
 //!                                         <--  +CONTINUE [id]           the stream follows
 //!                                         <--  +FULLRESYNC id offset    an RDB file follows
 //!                                         <--  -NOMASTERLINK, -LOADING  try again later
-//!                                         <--  another error            SYNC, an RDB file follows
+//!                                         <--  another error            SYNC, an RDB file follows;
+//!                                                                       with FAILOVER, no takeover
 //! ```
 //!
 //! [`Handshake::handle_bytes`] takes what arrives, in any parts, and consumes nothing behind the
@@ -243,6 +244,8 @@ impl Handshake {
         } else if begins_with(&["-NOAUTH", "-NOPERM", "-DENIED"]) {
             // SYNC would be refused as well.
             self.fail(HandshakeFailure::NotPermitted(text));
+        } else if self.options.failover {
+            self.fail(HandshakeFailure::FailoverRefused(text));
         } else {
             self.events.push_back(HandshakeEvent::RetryingWithSync(text));
             push_command(&mut self.transmit, &[b"SYNC"]);

@@ -38,6 +38,8 @@ pub enum HandshakeFailure {
     NotNow(String),
     /// The user may not use PSYNC, or has to log in.
     NotPermitted(String),
+    /// The target of a failover does not take over.
+    FailoverRefused(String),
     /// A line that no primary sends.
     BadAnswer(String),
     /// The primary sent nothing for `repl-timeout`.
@@ -65,6 +67,9 @@ impl fmt::Display for HandshakeFailure {
                 "The master refuses PSYNC: {reply}; check 'masteruser' and 'masterauth', and that \
                  the user may run PSYNC, REPLCONF and PING"
             ),
+            Self::FailoverRefused(reply) => {
+                write!(f, "Failover target rejected psync request: {reply}")
+            }
             Self::BadAnswer(reply) => {
                 write!(f, "Unexpected reply from master in replication handshake: {reply}")
             }

@@ -158,6 +158,17 @@ fn sync_is_sent_after_an_error_to_psync() {
 }
 
 #[test]
+fn a_refused_failover_does_not_fetch_all_data() {
+    let options = HandshakeOptions { failover: true, ..resuming() };
+    let error = "-ERR PSYNC FAILOVER can't be sent to a master.";
+    let answers = format!("+PONG\n+OK\n+OK\n{error}\n");
+    let (requests, handshake, _) = run(options, &[answers.as_bytes()]);
+    assert!(requests.ends_with("1051 FAILOVER"), "{requests}");
+    let failure = HandshakeFailure::FailoverRefused(error.to_owned());
+    assert_eq!(handshake.outcome(), Some(&HandshakeOutcome::Retry(failure)));
+}
+
+#[test]
 fn lines_and_waits_are_bounded() {
     let (_, handshake, _) = run(plain(), &[&[b'+'; LINE_BYTES_MAX + 1]]);
     assert!(matches!(handshake.outcome(), Some(HandshakeOutcome::Retry(failure))

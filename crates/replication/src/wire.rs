@@ -6,7 +6,8 @@ use base::number::{push_i64, push_u64};
 pub const PING: &[u8] = b"*1\r\n$4\r\nPING\r\n";
 /// `REPLCONF GETACK *`, which a primary puts into its stream for WAIT and WAITAOF.
 pub const GETACK: &[u8] = b"*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n";
-/// The byte that keeps a link alive outside the stream. It has no offset.
+/// The byte that keeps a link alive before the stream begins. It has no offset. Never send it
+/// behind a byte of the stream: Redis 8 counts it there, and later resumes at a wrong byte.
 pub const KEEP_ALIVE: u8 = b'\n';
 
 /// Appends a command.

@@ -197,9 +197,10 @@ impl Server {
         let Some(outcome) = handshake.outcome().cloned() else { return Ok(taken) };
         let is_accepted = match &outcome {
             HandshakeOutcome::Full { .. } | HandshakeOutcome::Continue { .. } => Some(true),
-            HandshakeOutcome::FullWithoutOffset => Some(false),
-            HandshakeOutcome::Retry(HandshakeFailure::NotNow(_)) => Some(false),
-            HandshakeOutcome::Retry(_) => None,
+            HandshakeOutcome::Retry(
+                HandshakeFailure::NotNow(_) | HandshakeFailure::FailoverRefused(_),
+            ) => Some(false),
+            _ => None,
         };
         if let Some(is_accepted) = is_accepted {
             let step = self.failover.handle_psync_answer(is_accepted);
@@ -222,9 +223,8 @@ impl Server {
                 self.retries.handle_sync();
                 upstream.stage = stream_from(self.data.history.offset());
             }
-            // A target of FAILOVER that has lost its id, or is a primary already, refuses it.
             HandshakeOutcome::FullWithoutOffset => {
-                return Err(LinkFailure::Connect("PSYNC was refused".to_owned()));
+                shared.oracle.violate("SYNC between servers that know PSYNC".to_owned());
             }
             HandshakeOutcome::Retry(failure) => return Err(LinkFailure::Handshake(failure)),
         }
