@@ -16,7 +16,7 @@
 //! - [`transfer`]: both sides of an RDB file.
 //! - [`stream`]: the bytes of a primary as units with exact offsets.
 //! - [`replconf`], [`replica_link`]: a primary's view of a replica.
-//! - [`acks`]: WAIT, WAITAOF, `min-replicas-to-write`. [`failover`]: FAILOVER.
+//! - [`acks`]: WAIT, WAITAOF, `min-replicas-to-write`. [`failover`]: FAILOVER. [`role`]: ROLE and INFO.
 //! - [`retry`], [`empty_primary`]: when a replica tries again, and when it keeps its data.
 //!
 //! Bytes, times in milliseconds and random numbers are arguments, and the results are bytes to send
@@ -36,6 +36,7 @@ pub mod replconf;
 pub mod replica_link;
 pub mod replid;
 pub mod retry;
+pub mod role;
 pub mod stream;
 #[cfg(test)]
 mod test_ids;

@@ -19,7 +19,7 @@ use base::number::parse_i64;
 use resp::Args;
 
 use crate::history::{ReplicationHistory, SecondId};
-use crate::replid::ReplicationId;
+use crate::replid::{REPLICATION_ID_BYTES, ReplicationId};
 
 /// The request of a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,11 +38,8 @@ pub enum SyncRequest<'a> {
 }
 
 impl<'a> SyncRequest<'a> {
-    /// The request of a command whose name is `psync` or `sync`.
-    pub fn of(args: &Args<'a>) -> Self {
-        if !args.name().eq_ignore_ascii_case(b"psync") {
-            return Self::Sync;
-        }
+    /// The request of PSYNC, whatever the command is renamed to.
+    pub fn psync(args: &Args<'a>) -> Self {
         let failover = args.at(3).is_some_and(|word| word.eq_ignore_ascii_case(b"failover"));
         Self::Psync { id: args.text(1), offset: args.text(2), failover }
     }
@@ -145,29 +142,45 @@ impl FullSyncReason {
     pub fn is_failed_partial(&self) -> bool {
         *self != Self::Asked
     }
-}
 
-impl fmt::Display for FullSyncReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The line for the log about a replica's request, in the words that operators search for.
+    pub fn log_line(
+        &self,
+        replica: impl fmt::Display,
+        request: SyncRequest<'_>,
+        history: &ReplicationHistory,
+    ) -> String {
+        const REFUSED: &str = "Partial resynchronization not accepted";
         match self {
-            Self::Asked => f.write_str("Full resync requested by replica"),
+            Self::Asked => format!("Full resync requested by replica {replica}"),
             Self::UnknownId => {
-                f.write_str("Partial resynchronization not accepted: Replication ID mismatch")
+                let asked = match request {
+                    SyncRequest::Sync => &b"?"[..],
+                    SyncRequest::Psync { id, .. } => id,
+                };
+                let asked = &asked[..asked.len().min(REPLICATION_ID_BYTES)];
+                let asked = String::from_utf8_lossy(asked);
+                let none = "0".repeat(REPLICATION_ID_BYTES);
+                let second = history.second().map_or(none, |second| second.id.to_string());
+                format!(
+                    "{REFUSED}: Replication ID mismatch (Replica asked for '{asked}', my \
+                     replication IDs are '{}' and '{second}')",
+                    history.id()
+                )
             }
-            Self::SecondIdEnded { offset, end } => write!(
-                f,
-                "Partial resynchronization not accepted: Requested offset for second ID was \
-                 {offset}, but I can reply up to {end}"
+            Self::SecondIdEnded { offset, end } => format!(
+                "{REFUSED}: Requested offset for second ID was {offset}, but I can reply up to \
+                 {end}"
             ),
             Self::NoBacklog { offset, is_ahead } => {
-                write!(
-                    f,
-                    "Unable to partial resync for lack of backlog (Replica request was: {offset})"
-                )?;
-                f.write_str(match is_ahead {
-                    true => "; the offset is greater than the master replication offset",
+                let ahead = match is_ahead {
+                    true => " Its offset is greater than the master replication offset.",
                     false => "",
-                })
+                };
+                format!(
+                    "Unable to partial resync with replica {replica} for lack of backlog (Replica \
+                     request was: {offset}).{ahead}"
+                )
             }
         }
     }

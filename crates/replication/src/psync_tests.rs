@@ -122,15 +122,33 @@ fn a_planned_failover_promotes_a_replica_with_the_same_id() {
 
 #[test]
 fn requests_are_read_from_commands() {
-    use resp::CopiedArgs;
-    let read = |line: &'static str| {
-        let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
-        CopiedArgs::of(args.into_iter())
-    };
-    let psync = read("PSYNC ? -1 failover");
+    let words = "foo ? -1 failover".split(' ').map(str::as_bytes).collect::<Vec<_>>();
+    let command = resp::CopiedArgs::of(words.into_iter());
     let wanted = SyncRequest::Psync { id: b"?", offset: b"-1", failover: true };
-    assert_eq!(SyncRequest::of(&psync.args()), wanted);
-    assert_eq!(SyncRequest::of(&read("sync").args()), SyncRequest::Sync);
+    assert_eq!(SyncRequest::psync(&command.args()), wanted);
+}
+
+#[test]
+fn reasons_are_logged_in_the_words_of_redis() {
+    let ids = [id(1), id(2), id(3)].map(|id| id.to_string());
+    let request = SyncRequest::Psync { id: ids[2].as_bytes(), offset: b"7", failover: false };
+    let line = |reason: FullSyncReason| reason.log_line("10.0.0.1:6380", request, &promoted());
+    assert_eq!(line(FullSyncReason::Asked), "Full resync requested by replica 10.0.0.1:6380");
+    let mismatch = format!(
+        "Partial resynchronization not accepted: Replication ID mismatch (Replica asked for '{}', \
+         my replication IDs are '{}' and '{}')",
+        ids[2], ids[1], ids[0]
+    );
+    assert_eq!(line(FullSyncReason::UnknownId), mismatch);
+    let ended = "Partial resynchronization not accepted: Requested offset for second ID was 160, \
+                 but I can reply up to 159";
+    assert_eq!(line(FullSyncReason::SecondIdEnded { offset: 160, end: 159 }), ended);
+    let lack = "Unable to partial resync with replica 10.0.0.1:6380 for lack of backlog (Replica \
+                request was: 9).";
+    assert_eq!(line(FullSyncReason::NoBacklog { offset: 9, is_ahead: false }), lack);
+    let new = ReplicationHistory::new(id(1));
+    let unknown = FullSyncReason::UnknownId.log_line("a:1", request, &new);
+    assert!(unknown.ends_with(&format!("and '{}')", "0".repeat(40))), "{unknown}");
 }
 
 #[test]

@@ -113,7 +113,7 @@ impl Server {
         match args.name().to_ascii_uppercase().as_slice() {
             b"PING" => b"+PONG\r\n".to_vec(),
             b"AUTH" => b"+OK\r\n".to_vec(),
-            b"PSYNC" | b"SYNC" => self.answer_psync(replica, SyncRequest::of(args), shared),
+            b"PSYNC" => self.answer_psync(replica, SyncRequest::psync(args), shared),
             b"REPLCONF" => {
                 let now_ms = shared.net.now_ms;
                 let answer = replica.options.replconf(args, replica.link.is_some());
@@ -195,7 +195,7 @@ impl Server {
         let has_bytes = self.backlog_range().is_some_and(|range| range.continues_at(next));
         let is_common = shared.oracle.is_common([id, history.id()], next - 1);
         if is_known && has_bytes && is_common {
-            shared.oracle.violate(format!("a needless full sync from {next}: {reason}"));
+            shared.oracle.violate(format!("a needless full sync from {next}: {reason:?}"));
         }
     }
 

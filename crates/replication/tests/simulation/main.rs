@@ -20,7 +20,7 @@ use world::{Plant, run};
 #[test]
 fn servers_never_disagree_and_become_equal() {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-    for seed in 0..30 {
+    for seed in 0..20 {
         let converged = run(seed, None).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
         for (what, count) in converged.counts {
             *counts.entry(what).or_default() += count;
