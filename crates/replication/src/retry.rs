@@ -2,7 +2,8 @@
 //!
 //! A connection that was lost or not made is tried again at once and then each second, as peers do.
 //! A failure that the next attempt would only repeat, such as a file that cannot be read, costs the
-//! primary a snapshot each time: its delay doubles, up to a minute. A synchronization resets both.
+//! primary a snapshot each time: its delay doubles, up to a minute. A synchronization that lasts
+//! resets both, so that a link which breaks as soon as it is up is not made again without a delay.
 
 use std::fmt;
 
@@ -13,6 +14,8 @@ use crate::transfer::TransferError;
 
 const DELAY_MS: u64 = 1_000;
 const DELAY_MAX_MS: u64 = 60_000;
+/// How long a link in sync lasts before earlier failures are forgotten.
+const STABLE_MS: u64 = 10_000;
 
 /// Why a link ended. It prints as a line for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,8 +71,10 @@ impl fmt::Display for LinkFailure {
 #[derive(Debug, Default)]
 pub struct SyncRetries {
     failure: Option<LinkFailure>,
-    /// Failures since the last synchronization.
+    /// Failures since the last synchronization that lasted.
     failures: u64,
+    /// When the current synchronization began.
+    synced_ms: Option<u64>,
     /// The delay after the last lasting failure.
     lasting_ms: u64,
     due_ms: u64,
@@ -83,6 +88,10 @@ impl SyncRetries {
 
     /// Takes the end of a link. Returns the delay before the next attempt.
     pub fn handle_failure(&mut self, failure: LinkFailure, now_ms: u64) -> u64 {
+        let synced_ms = self.synced_ms.take();
+        if synced_ms.is_some_and(|synced_ms| now_ms.saturating_sub(synced_ms) >= STABLE_MS) {
+            *self = Self::default();
+        }
         let delay_ms = if failure.is_lasting() {
             self.lasting_ms = (self.lasting_ms * 2).clamp(DELAY_MS, DELAY_MAX_MS);
             self.lasting_ms
@@ -98,8 +107,9 @@ impl SyncRetries {
     }
 
     /// Takes a synchronization that is complete.
-    pub fn handle_sync(&mut self) {
-        *self = Self::default();
+    pub fn handle_sync(&mut self, now_ms: u64) {
+        self.failure = None;
+        self.synced_ms = Some(now_ms);
     }
 
     /// When the next attempt is due.
@@ -112,7 +122,7 @@ impl SyncRetries {
         self.failure.as_ref()
     }
 
-    /// Failures since the last synchronization.
+    /// Failures since the last synchronization that lasted.
     pub fn failures(&self) -> u64 {
         self.failures
     }
@@ -163,8 +173,14 @@ mod tests {
         retries.handle_failure(bad.clone(), 6_000);
         assert_eq!((retries.due_ms(), retries.failures()), (8_000, 2));
         assert_eq!(retries.failure(), Some(&bad));
-        retries.handle_sync();
-        assert_eq!((retries.due_ms(), retries.failure()), (0, None));
-        assert_eq!(retries.handle_failure(bad, 10_000), 1_000);
+        retries.handle_sync(20_000);
+        assert_eq!(retries.failure(), None);
+        // A synchronization that ends soon forgets nothing.
+        assert_eq!(retries.handle_failure(LinkFailure::Lost, 29_999), 1_000);
+        assert_eq!(retries.handle_failure(bad.clone(), 29_999), 4_000);
+        retries.handle_sync(40_000);
+        assert_eq!(retries.handle_failure(LinkFailure::Lost, 50_000), 0);
+        assert_eq!(retries.handle_failure(bad, 50_000), 1_000);
+        assert_eq!(retries.failures(), 2);
     }
 }

@@ -220,7 +220,7 @@ impl Server {
                     shared.count("partial sync with a new id");
                     self.changed_history(shared);
                 }
-                self.retries.handle_sync();
+                self.retries.handle_sync(shared.net.now_ms);
                 upstream.stage = stream_from(self.data.history.offset());
             }
             HandshakeOutcome::FullWithoutOffset => {
@@ -246,7 +246,7 @@ impl Server {
         self.data.backlog.clear();
         self.data.history.replace(id, offset);
         self.must_sync_fully = false;
-        self.retries.handle_sync();
+        self.retries.handle_sync(shared.net.now_ms);
         self.changed_history(shared);
     }
 
