@@ -152,7 +152,7 @@ pub enum FailoverStep {
         /// The target's host.
         host: Vec<u8>,
         /// The target's port.
-        port: i64,
+        port: u16,
         /// Whether the target may miss writes.
         is_forced: bool,
     },
@@ -211,7 +211,7 @@ impl Failover {
             return Err(FailoverError::ForceIncomplete);
         }
         if let Some((host, port)) = &options.target {
-            let replica = links.iter().find(|link| link.has_address(host, *port));
+            let replica = links.iter().find(|link| link.has_address(host, *port) && is_port(*port));
             let replica = replica.ok_or(FailoverError::NotAReplica)?;
             if replica.state() != ReplicaState::Online {
                 return Err(FailoverError::NotOnline);
@@ -244,10 +244,11 @@ impl Failover {
             return None;
         }
         if self.deadline_ms.is_some_and(|deadline_ms| deadline_ms <= now_ms) {
-            return Some(match (self.options.force, self.options.target.clone()) {
-                (true, Some(target)) => self.switch_to(target, true),
-                _ => self.end("Replica never caught up before timeout"),
-            });
+            let target = self.options.target.take().filter(|_| self.options.force);
+            let switch = target.and_then(|(host, port)| self.switch_to(host, port, true));
+            return Some(
+                switch.unwrap_or_else(|| self.end("Replica never caught up before timeout")),
+            );
         }
         let is_target = |link: &&ReplicaLink| match &self.options.target {
             Some((host, port)) => link.has_address(host, *port),
@@ -255,9 +256,9 @@ impl Failover {
         };
         let has_all =
             |link: &&ReplicaLink| link.state() == ReplicaState::Online && link.applied() == offset;
-        let replica = links.into_iter().filter(is_target).find(has_all)?;
-        let target = (replica.ip().to_vec(), replica.options().listening_port);
-        Some(self.switch_to(target, false))
+        let mut synced = links.into_iter().filter(is_target).filter(has_all);
+        let replica = synced.find(|link| is_port(link.options().listening_port))?;
+        self.switch_to(replica.ip().to_vec(), replica.options().listening_port, false)
     }
 
     /// Takes the target's answer to `PSYNC .. FAILOVER`: +CONTINUE and +FULLRESYNC accept, any
@@ -274,11 +275,11 @@ impl Failover {
         Some(FailoverStep::Done)
     }
 
-    fn switch_to(&mut self, target: (Vec<u8>, i64), is_forced: bool) -> FailoverStep {
-        let (host, port) = target;
+    fn switch_to(&mut self, host: Vec<u8>, port: i64, is_forced: bool) -> Option<FailoverStep> {
+        let port = u16::try_from(port).ok()?;
         self.state = FailoverState::InProgress;
         self.deadline_ms = None;
-        FailoverStep::Switch { host, port, is_forced }
+        Some(FailoverStep::Switch { host, port, is_forced })
     }
 
     fn end(&mut self, reason: &'static str) -> FailoverStep {
@@ -286,6 +287,11 @@ impl Failover {
         *self = Self::default();
         FailoverStep::Aborted { reason, was_switching }
     }
+}
+
+/// Whether a server can be reached at a port.
+fn is_port(port: i64) -> bool {
+    port > 0 && u16::try_from(port).is_ok()
 }
 
 #[cfg(test)]

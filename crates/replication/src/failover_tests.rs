@@ -25,7 +25,7 @@ fn replica(port: i64, applied: u64) -> ReplicaLink {
     link
 }
 
-fn switch(port: i64, is_forced: bool) -> Option<FailoverStep> {
+fn switch(port: u16, is_forced: bool) -> Option<FailoverStep> {
     Some(FailoverStep::Switch { host: b"host".to_vec(), port, is_forced })
 }
 
@@ -71,6 +71,8 @@ fn a_failover_that_cannot_begin_is_refused() {
         ("FORCE TO host 2", false, vec![loading()], FailoverError::ForceIncomplete),
         ("TO host 3", false, vec![loading()], FailoverError::NotAReplica),
         ("TO host 2", false, vec![loading()], FailoverError::NotOnline),
+        ("TO host 0", false, vec![replica(0, 0)], FailoverError::NotAReplica),
+        ("TO host 70000", false, vec![replica(70_000, 0)], FailoverError::NotAReplica),
     ] {
         let mut failover = Failover::default();
         assert_eq!(failover.start(options(line), is_replica, &links, 0), Err(error), "{line}");
@@ -83,7 +85,7 @@ fn a_failover_that_cannot_begin_is_refused() {
 
 #[test]
 fn the_role_goes_to_a_replica_that_has_every_byte() {
-    let links = [replica(1, 99), replica(2, 100)];
+    let links = [replica(1, 99), replica(0, 100), replica(2, 100)];
     let mut failover = Failover::default();
     failover.start(options(""), false, &links, 0).unwrap();
     assert_eq!(failover.state().name(), "waiting-for-sync");
