@@ -29,7 +29,7 @@ use memchr::memchr;
 
 use crate::handshake_outcome::{HandshakeEvent, HandshakeFailure, HandshakeOutcome};
 use crate::replid::ReplicationId;
-use crate::wire::push_command;
+use crate::wire::{push_command, shown};
 
 /// The longest line of a primary.
 const LINE_BYTES_MAX: usize = 4096;
@@ -157,7 +157,7 @@ impl Handshake {
         if line.is_empty() {
             return;
         }
-        let text = || String::from_utf8_lossy(line).into_owned();
+        let text = || shown(line);
         let is_error = line[0] == b'-';
         match self.awaited.pop_front() {
             Some(PendingAnswer::Ping) if is_ping_answer(line) => {
@@ -224,7 +224,7 @@ impl Handshake {
     }
 
     fn handle_psync_answer(&mut self, line: &[u8]) {
-        let text = String::from_utf8_lossy(line).into_owned();
+        let text = shown(line);
         let begins_with = |words: &[&str]| words.iter().any(|word| begins_with_word(line, word));
         if begins_with(&["+FULLRESYNC"]) {
             match full_resync(line) {
@@ -254,7 +254,7 @@ impl Handshake {
     }
 
     fn continue_as(&mut self, line: &[u8], wanted: ReplicationId) {
-        let id = line.get(b"+CONTINUE ".len()..).and_then(ReplicationId::parse);
+        let id = line.split(|byte| *byte == b' ').nth(1).and_then(ReplicationId::parse);
         self.events.push_back(HandshakeEvent::Continued);
         if let Some(id) = id.filter(|id| *id != wanted) {
             self.events.push_back(HandshakeEvent::IdChanged(id));
@@ -278,12 +278,12 @@ fn begins_with_word(line: &[u8], word: &str) -> bool {
     rest.is_some_and(|rest| rest.first().is_none_or(|byte| *byte == b' '))
 }
 
-/// The id and the offset of `+FULLRESYNC id offset`.
+/// The id and the offset of `+FULLRESYNC id offset`; more words may follow.
 fn full_resync(line: &[u8]) -> Option<(ReplicationId, u64)> {
     let mut words = line.split(|byte| *byte == b' ').skip(1);
     let id = ReplicationId::parse(words.next()?)?;
     let offset = u64::try_from(parse_i64(words.next()?)?).ok()?;
-    words.next().is_none().then_some((id, offset))
+    Some((id, offset))
 }
 
 #[cfg(test)]

@@ -118,9 +118,10 @@ fn every_answer_to_psync_has_its_outcome() {
     let upper = id(0xbb).to_string().to_uppercase();
     let resync = |offset: &str| format!("+FULLRESYNC {} {offset}", id(0xbb));
     for (answer, wanted) in [
-        (format!("+FULLRESYNC {upper} 1000"), full),
+        (format!("+FULLRESYNC {upper} 1000"), full.clone()),
         (resync("-1"), bad(&resync("-1"))),
-        (resync("1 2"), bad(&resync("1 2"))),
+        (resync("1000 more"), full),
+        (resync("1000x"), bad(&resync("1000x"))),
         (text("+FULLRESYNC x 1"), bad("+FULLRESYNC x 1")),
         (text("+FULLRESYNC"), bad("+FULLRESYNC")),
         (format!("+CONTINUE {}", id(0xaa)), continued(Some(id(0xaa)))),

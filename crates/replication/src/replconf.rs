@@ -114,6 +114,11 @@ impl ReplconfError {
 }
 
 impl ReplicaOptions {
+    /// Whether a synchronization is refused: a filtered RDB file has no length in advance.
+    pub fn is_filtered_without_eof(&self) -> bool {
+        self.rdb_filter.is_some() && !self.eof
+    }
+
     /// Applies REPLCONF of a client, which `is_replica` after SYNC or PSYNC.
     ///
     /// # Errors
@@ -249,6 +254,8 @@ mod tests {
         assert_eq!(filter(&["rdb-filter-only", ""]), functions(false));
         assert_eq!(filter(&["rdb-filter-only", " 'functions' "]), functions(true));
         assert_eq!(filter(&["rdb-only", "1"]), None);
+        assert!(options("rdb-filter-only functions").is_filtered_without_eof());
+        assert!(!options("rdb-filter-only functions capa eof").is_filtered_without_eof());
     }
 
     #[test]

@@ -15,6 +15,7 @@ use base::number::parse_i64;
 use memchr::{memchr, memmem};
 
 use crate::replid::{REPLICATION_ID_BYTES, hex_digits};
+use crate::wire::shown;
 
 /// The length of a mark.
 const MARK_BYTES: usize = REPLICATION_ID_BYTES;
@@ -218,11 +219,11 @@ impl BulkReceiver {
         let line = std::mem::take(line);
         let line = line.strip_suffix(b"\n").unwrap_or(&line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let text = || String::from_utf8_lossy(&line[..line.len().min(100)]).into_owned();
+        let text = || shown(line);
         match line {
             [] => {}
             [b'-', error @ ..] => {
-                return Err(TransferError::Refused(String::from_utf8_lossy(error).into_owned()));
+                return Err(TransferError::Refused(shown(error)));
             }
             [b'$', value @ ..] => {
                 self.begin(value).ok_or_else(|| TransferError::BadHeader(text()))?;

@@ -2,6 +2,9 @@
 
 use base::number::{push_i64, push_u64};
 
+/// How much of a peer's line the log shows.
+const SHOWN_BYTES_MAX: usize = 256;
+
 /// `PING` of a primary in its stream.
 pub const PING: &[u8] = b"*1\r\n$4\r\nPING\r\n";
 /// `REPLCONF GETACK *`, which a primary puts into its stream for WAIT and WAITAOF.
@@ -42,9 +45,21 @@ pub fn push_ack(out: &mut Vec<u8>, applied: u64, durable: Option<u64>) {
     push_command(out, &args);
 }
 
+/// A line of a peer as text for the log: bounded, without control characters.
+pub(crate) fn shown(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&line[..line.len().min(SHOWN_BYTES_MAX)]);
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_shown_without_control_characters() {
+        assert_eq!(shown(b"-ERR 'a' \x1b[31m\r\xff"), "-ERR 'a' ?[31m?\u{fffd}");
+        assert_eq!(shown(&[b'x'; 5_000]).len(), SHOWN_BYTES_MAX);
+    }
 
     #[test]
     fn commands_have_the_bytes_of_the_peers() {
