@@ -98,9 +98,16 @@ fn the_role_goes_to_a_replica_that_has_every_byte() {
     assert_eq!(failover.poll(&links, 100, 0), None);
     assert_eq!(failover.handle_psync_answer(true), Some(FailoverStep::Done));
     assert!(!failover.pauses_writes());
+    // A replica that loads a file does not count, whatever it acknowledged before.
+    let mut loading = ReplicaLink::full(links[2].options().clone(), b"host".to_vec(), false, 0);
+    loading.handle_ack(100, None, 0);
+    failover.start(options(""), false, [&loading], 0).unwrap();
+    assert_eq!(failover.poll([&loading], 100, 0), None);
+    failover.abort().unwrap();
     // With TO, only that one counts.
     failover.start(options("TO host 1"), false, &links, 0).unwrap();
     assert_eq!(failover.poll(&links, 100, 0), None);
+    assert_eq!(failover.poll(&links, 98, 0), None, "no replica can be ahead");
     assert_eq!(failover.poll(&links, 99, 0), switch(1, false));
 }
 

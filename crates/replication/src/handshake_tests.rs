@@ -150,6 +150,10 @@ fn a_new_id_is_logged() {
     let (_, mut handshake, _) = run(resuming(), &[line.as_bytes()]);
     let wanted = format!("Master replication ID changed to {}", id(0xbb));
     assert_eq!(events(&mut handshake).last(), Some(&wanted));
+    let line = line.replace("bb", "aa");
+    let (_, mut handshake, _) = run(resuming(), &[line.as_bytes()]);
+    assert_eq!(handshake.outcome(), Some(&HandshakeOutcome::Continue { id: Some(id(0xaa)) }));
+    assert!(!events(&mut handshake).iter().any(|event| event.contains("changed")));
 }
 
 #[test]
@@ -184,6 +188,10 @@ fn lines_and_waits_are_bounded() {
     handshake.handle_timeout(121_001, 60_000);
     let timeout = HandshakeOutcome::Retry(HandshakeFailure::Timeout);
     assert_eq!(handshake.outcome(), Some(&timeout));
+    // The first outcome stays.
+    let (_, mut handshake, _) = run(resuming(), &[b"+PONG\n+OK\n+OK\n+CONTINUE\n"]);
+    handshake.handle_timeout(u64::MAX, 60_000);
+    assert_eq!(handshake.outcome(), Some(&HandshakeOutcome::Continue { id: None }));
 }
 
 /// All that a primary sends up to the decision, and bytes that follow it.

@@ -1,4 +1,4 @@
-//! Which history of writes a server has: its id, the id that it continued, and its offset.
+//! The history of writes that a server has: its id, the id that it continued, and its offset.
 //!
 //! ```text
 //!            bytes of the stream

@@ -60,6 +60,12 @@ fn the_own_id_continues_up_to_the_next_byte() {
         check(id(2), offset, no_backlog(offset, false));
     }
     check(id(2), i64::MAX, no_backlog(i64::MAX, true));
+    // A backlog that claims bytes beyond the history is not believed.
+    let longer = Some(BacklogRange { first: 100, bytes: 900 });
+    let answer =
+        ask(id(2).as_bytes(), "202", false, &SyncConditions { backlog: longer, ..PRIMARY });
+    let reason = FullSyncReason::NoBacklog { offset: 202, is_ahead: true };
+    assert_eq!(answer, Ok(SyncAnswer::Full(reason)));
     let without = SyncConditions { backlog: None, ..PRIMARY };
     let answer = ask(id(2).as_bytes(), "201", false, &without);
     let reason = FullSyncReason::NoBacklog { offset: 201, is_ahead: false };

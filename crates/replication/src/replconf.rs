@@ -1,4 +1,4 @@
-//! REPLCONF: what a replica says about itself, and its ACKs.
+//! REPLCONF: a replica's description of itself, and its ACKs.
 //!
 //! Options come as pairs of name and value, and are processed in order: those before a wrong one
 //! stay set. A primary ignores capabilities that it does not know, and refuses options. The options
@@ -17,19 +17,19 @@ const SHOWN_BYTES_MAX: usize = 128;
 /// The options that a client set by REPLCONF, before or after PSYNC.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplicaOptions {
-    /// The port at which it can be reached; 0 if it did not say.
+    /// The port at which the replica can be reached; 0 if it sent none.
     pub listening_port: i64,
-    /// The address at which it can be reached, instead of that of its connection.
+    /// The address at which the replica can be reached, instead of that of its connection.
     pub ip_address: Option<Vec<u8>>,
-    /// `capa eof`: it reads RDB files that end with a mark.
+    /// `capa eof`: the replica reads RDB files that end with a mark.
     pub eof: bool,
-    /// `capa psync2`: it reads the id of +CONTINUE.
+    /// `capa psync2`: the replica reads the id of +CONTINUE.
     pub psync2: bool,
-    /// The version, which Valkey 8 and later say.
+    /// The version, which Valkey 8 and later send.
     pub version: Option<PeerVersion>,
-    /// It wants an RDB file and no stream.
+    /// The replica wants an RDB file and no stream.
     pub rdb_only: bool,
-    /// It wants only a part of the RDB file.
+    /// The replica wants only a part of the RDB file.
     pub rdb_filter: Option<RdbFilter>,
 }
 

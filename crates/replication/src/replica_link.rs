@@ -24,13 +24,13 @@ const VALKEY_RDB_MIN: PeerVersion = PeerVersion([9, 0, 0]);
 /// The state of a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplicaState {
-    /// It waits for the cut of a snapshot.
+    /// The replica waits for the cut of a snapshot.
     WaitBgsave,
-    /// It receives an RDB file.
+    /// The replica receives an RDB file.
     SendBulk,
-    /// It receives the stream, or has to send its first ACK to receive it.
+    /// The replica receives the stream, or has to send its first ACK to receive it.
     Online,
-    /// It has the RDB file that it asked for, and its connection ends.
+    /// The replica has the RDB file that it asked for, and its connection ends.
     RdbTransmitted,
 }
 
@@ -49,9 +49,9 @@ impl ReplicaState {
 /// Why a replica is disconnected. It prints as the line for the log, without the replica's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplicaTimeout {
-    /// It sent no ACK.
+    /// The replica sent no ACK.
     Streaming,
-    /// It did not read the RDB file.
+    /// The replica did not read the RDB file.
     FullSync,
 }
 
@@ -102,7 +102,7 @@ pub struct ReplicaLink {
     options: ReplicaOptions,
     peer_ip: Vec<u8>,
     state: ReplicaState,
-    /// It came by SYNC, and need not acknowledge anything.
+    /// The replica came by SYNC, and need not acknowledge anything.
     is_silent: bool,
     awaits_first_ack: bool,
     applied: u64,
@@ -196,12 +196,12 @@ impl ReplicaLink {
         }
     }
 
-    /// It took some bytes of the RDB file.
+    /// The replica took some bytes of the RDB file.
     pub fn handle_bulk_progress(&mut self, now_ms: u64) {
         self.sent_ms = now_ms;
     }
 
-    /// It took the last byte of the RDB file, which ended with a mark or had a length.
+    /// The replica took the last byte of the RDB file, which ended with a mark or had a length.
     pub fn end_bulk(&mut self, has_mark: bool, now_ms: u64) {
         if self.state != ReplicaState::SendBulk {
             return;

@@ -12,15 +12,15 @@ use crate::replica_link::{ReplicaLink, ReplicaState};
 /// How far a replica's link to its primary is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrimaryLinkState {
-    /// It waits for the next attempt to connect.
+    /// The replica waits for the next attempt to connect.
     Connect,
-    /// It connects.
+    /// The replica connects.
     Connecting,
-    /// It sends and reads the lines before the synchronization.
+    /// The replica sends and reads the lines before the synchronization.
     Handshake,
-    /// It receives or loads an RDB file.
+    /// The replica receives or loads an RDB file.
     Sync,
-    /// It receives the stream.
+    /// The replica receives the stream.
     Connected,
 }
 

@@ -103,17 +103,17 @@ pub struct BrokenStream {
 /// The reason why a command in the stream is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BrokenStreamReason {
-    /// It is no command.
+    /// The bytes are no command.
     Protocol(ProtocolError),
-    /// It begins with another byte than `*`.
+    /// The command begins with another byte than `*`.
     NoArray(u8),
-    /// It has no arguments.
+    /// The command has no arguments.
     Empty,
     /// MULTI within MULTI.
     NestedMulti,
     /// EXEC without MULTI, or DISCARD.
     NoTransaction,
-    /// It is longer than [`COMMAND_BYTES_MAX`].
+    /// The command is longer than [`COMMAND_BYTES_MAX`].
     TooLong,
 }
 
