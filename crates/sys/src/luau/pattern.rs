@@ -1,8 +1,8 @@
 //! Patterns of Lua 5.1: a backtracking search that can be interrupted at any of its steps.
 //!
 //! A step is one test of a byte against one member of a pattern, or an operation on [`STEP_BYTES`]
-//! of a text. After [`POLL_STEPS`] of them the search polls, and a poll may leave by a long jump: no
-//! value of this file's frames has a destructor, and what a search allocates is in its
+//! of a text. After [`POLL_STEPS`] of them the search polls, and a poll may leave by a long jump.
+//! No value of this file's frames has a destructor, and what a search allocates is in its
 //! [`SearchScratch`], which outlives it.
 //!
 //! The search keeps the places where it may continue otherwise in a list instead of recursing. Each
