@@ -15,6 +15,9 @@
 //! first `PREFIX_BYTES_MAX` bytes of a prefix count, so that lookups are few and quick. Patterns
 //! have no order, because clients are promised none.
 //!
+//! Both tables, by pattern and by prefix, are divided into parts by hash, each of which grows and
+//! shrinks on its own: publishers wait for the lock of the index meanwhile.
+//!
 //! The index only finds candidates; `pattern_search` tries them, without the lock of the
 //! index if that may take long.
 
@@ -24,7 +27,7 @@ use base::hash::KeyHasher;
 use hashbrown::HashTable;
 
 use crate::message::SharedName;
-use crate::subscribers::{SHRINK_FROM, SHRINK_RATIO};
+use crate::subscribers::{SHRINK_FROM, SHRINK_RATIO, shrink};
 use crate::threads::Threads;
 
 /// Bytes of a literal prefix that the index distinguishes.
@@ -115,14 +118,68 @@ impl PatternPrefix {
     }
 }
 
+/// The parts of the tables.
+const PARTS: usize = 64;
+
+/// The part that has what has this hash.
+fn part_of(hash: u64) -> usize {
+    // The low bits decide the position in the part's table, the highest ones its tag.
+    (hash >> 32) as usize % PARTS
+}
+
+/// The patterns with some of the hashes.
+#[derive(Debug, Default)]
+struct PatternPart {
+    patterns: Vec<Option<PatternThreads>>,
+    free: Vec<usize>,
+    by_name: HashTable<usize>,
+}
+
+impl PatternPart {
+    fn find(&self, hash: u64, is_it: impl Fn(&PatternThreads) -> bool) -> Option<usize> {
+        self.by_name.find(hash, |at| self.patterns[*at].as_ref().is_some_and(&is_it)).copied()
+    }
+
+    fn find_name(&self, hash: u64, name: &[u8]) -> Option<usize> {
+        self.find(hash, |found| *found.name == *name)
+    }
+
+    fn insert(&mut self, pattern: PatternThreads) {
+        let hash = pattern.hash;
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.patterns.push(None);
+            self.patterns.len() - 1
+        });
+        self.patterns[at] = Some(pattern);
+        let Self { by_name, patterns, .. } = self;
+        let hash_of = |at: &usize| patterns[*at].as_ref().map_or(0, |pattern| pattern.hash);
+        by_name.insert_unique(hash, at, hash_of);
+    }
+
+    fn take(&mut self, at: usize) -> Option<PatternThreads> {
+        let pattern = self.patterns[at].take()?;
+        self.free.push(at);
+        if let Ok(found) = self.by_name.find_entry(pattern.hash, |other| *other == at) {
+            found.remove();
+        }
+        let (room, used) = (self.patterns.len(), self.by_name.len());
+        if room > SHRINK_FROM && room / SHRINK_RATIO >= used {
+            let before = std::mem::take(self);
+            self.patterns.reserve_exact(2 * used);
+            before.patterns.into_iter().flatten().for_each(|pattern| self.insert(pattern));
+        }
+        Some(pattern)
+    }
+}
+
 /// All patterns.
 #[derive(Debug)]
 pub struct PatternIndex {
     hasher: KeyHasher,
-    patterns: Vec<Option<PatternThreads>>,
-    free: Vec<usize>,
-    by_name: HashTable<usize>,
-    by_prefix: HashTable<PatternPrefix>,
+    /// Patterns by their hashes.
+    parts: [PatternPart; PARTS],
+    by_prefix: [HashTable<PatternPrefix>; PARTS],
+    len: usize,
     /// The number of prefixes of each length.
     lengths: [usize; PREFIX_BYTES_MAX + 1],
     /// The number of the last pattern that was added.
@@ -134,10 +191,9 @@ impl PatternIndex {
     pub fn new(hasher: KeyHasher) -> Self {
         Self {
             hasher,
-            patterns: Vec::new(),
-            free: Vec::new(),
-            by_name: HashTable::new(),
-            by_prefix: HashTable::new(),
+            parts: std::array::from_fn(|_| PatternPart::default()),
+            by_prefix: [const { HashTable::new() }; PARTS],
+            len: 0,
             lengths: [0; PREFIX_BYTES_MAX + 1],
             newest: 0,
         }
@@ -145,69 +201,54 @@ impl PatternIndex {
 
     /// The number of distinct patterns.
     pub fn len(&self) -> usize {
-        self.by_name.len()
+        self.len
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.by_name.is_empty()
+        self.len == 0
     }
 
     /// Adds a subscriber of a pattern on a thread. Returns the shared name of the pattern.
     pub fn add(&mut self, pattern: &[u8], thread: usize) -> SharedName {
         let hash = self.hasher.hash(pattern);
-        let at = match self.find(hash, pattern) {
-            Some(at) => at,
-            None => {
-                self.newest += 1;
-                self.insert(PatternEntry { name: pattern.into(), hash, number: self.newest })
-            }
-        };
-        match &mut self.patterns[at] {
-            Some(found) => {
-                found.threads.add(thread);
-                found.name.clone()
-            }
-            None => pattern.into(),
+        if let Some(threads) = self.threads_mut(pattern) {
+            threads.add(thread);
+        } else {
+            self.newest += 1;
+            let mut threads = Threads::default();
+            threads.add(thread);
+            self.insert(PatternEntry { name: pattern.into(), hash, number: self.newest }, threads);
         }
+        let found = self.parts[part_of(hash)].find_name(hash, pattern);
+        let found = found.and_then(|at| self.parts[part_of(hash)].patterns[at].as_ref());
+        found.map_or_else(|| pattern.into(), |found| found.name.clone())
     }
 
     /// Removes a subscriber of a pattern on a thread.
     pub fn remove(&mut self, pattern: &[u8], thread: usize) {
         let hash = self.hasher.hash(pattern);
-        let Some(at) = self.find(hash, pattern) else {
+        let part = &mut self.parts[part_of(hash)];
+        let Some(at) = part.find_name(hash, pattern) else {
             debug_assert!(false, "only a subscribed client unsubscribes");
             return;
         };
-        let Some(found) = &mut self.patterns[at] else { return };
+        let Some(found) = &mut part.patterns[at] else { return };
         found.threads.remove(thread);
-        if found.threads.is_empty() {
-            self.take_out(at);
-            if self.patterns.len() > SHRINK_FROM && self.patterns.len() / SHRINK_RATIO >= self.len()
-            {
-                self.shrink();
-            }
-        }
-    }
-
-    /// Rebuilds the index after many patterns were removed.
-    fn shrink(&mut self) {
-        let before = std::mem::replace(self, Self::new(self.hasher));
-        self.newest = before.newest;
-        self.patterns.reserve_exact(2 * before.by_name.len());
-        for pattern in before.patterns.into_iter().flatten() {
-            let PatternThreads { name, hash, number, threads, .. } = pattern;
-            let at = self.insert(PatternEntry { name, hash, number });
-            if let Some(pattern) = &mut self.patterns[at] {
-                pattern.threads = threads;
-            }
+        if found.threads.is_empty()
+            && let Some(pattern) = part.take(at)
+        {
+            self.len -= 1;
+            self.leave_prefix(&pattern);
         }
     }
 
     /// The threads with subscribers of a pattern.
     pub(crate) fn threads_mut(&mut self, pattern: &[u8]) -> Option<&mut Threads> {
-        let at = self.find(self.hasher.hash(pattern), pattern)?;
-        self.patterns[at].as_mut().map(|found| &mut found.threads)
+        let hash = self.hasher.hash(pattern);
+        let part = &mut self.parts[part_of(hash)];
+        let at = part.find_name(hash, pattern)?;
+        part.patterns[at].as_mut().map(|found| &mut found.threads)
     }
 
     /// The number of the last pattern that was added.
@@ -222,34 +263,23 @@ impl PatternIndex {
         let prefixes = lengths.filter_map(move |(len, _)| {
             let start = &channel[..len];
             let hash = self.hasher.hash(start);
-            self.by_prefix.find(hash, |prefix| *prefix.bytes == *start)
+            self.by_prefix[part_of(hash)].find(hash, |prefix| *prefix.bytes == *start)
         });
         prefixes.flat_map(|prefix| &prefix.chunks)
     }
 
     /// The threads with subscribers of a pattern, unless it has been removed.
     pub(crate) fn threads(&self, pattern: &PatternEntry) -> Option<&Threads> {
-        let at = self.by_name.find(pattern.hash, |at| {
-            self.patterns[*at].as_ref().is_some_and(|found| found.number == pattern.number)
-        });
-        self.patterns[*at?].as_ref().map(|found| &found.threads)
+        let part = &self.parts[part_of(pattern.hash)];
+        let at = part.find(pattern.hash, |found| found.number == pattern.number)?;
+        part.patterns[at].as_ref().map(|found| &found.threads)
     }
 
-    fn find(&self, hash: u64, pattern: &[u8]) -> Option<usize> {
-        let is_it =
-            |at: &usize| self.patterns[*at].as_ref().is_some_and(|found| *found.name == *pattern);
-        self.by_name.find(hash, is_it).copied()
-    }
-
-    fn insert(&mut self, entry: PatternEntry) -> usize {
-        let at = self.free.pop().unwrap_or_else(|| {
-            self.patterns.push(None);
-            self.patterns.len() - 1
-        });
+    fn insert(&mut self, entry: PatternEntry, threads: Threads) {
         let PatternEntry { name, hash, number } = entry.clone();
         let start = prefix_of(&name);
         let prefix_hash = self.hasher.hash(start);
-        let prefix = self.by_prefix.entry(
+        let prefix = self.by_prefix[part_of(prefix_hash)].entry(
             prefix_hash,
             |prefix| *prefix.bytes == *start,
             |prefix| prefix.hash,
@@ -260,33 +290,29 @@ impl PatternIndex {
             PatternPrefix { hash: prefix_hash, bytes: start.into(), chunks: Vec::new() }
         });
         let place = prefix.get_mut().push(entry);
-        let threads = Threads::default();
-        self.patterns[at] = Some(PatternThreads { name, hash, number, place, threads });
-        let Self { by_name, patterns, .. } = self;
-        let hash_of = |at: &usize| patterns[*at].as_ref().map_or(0, |pattern| pattern.hash);
-        by_name.insert_unique(hash, at, hash_of);
-        at
+        let pattern = PatternThreads { name, hash, number, place, threads };
+        self.parts[part_of(hash)].insert(pattern);
+        self.len += 1;
     }
 
-    fn take_out(&mut self, at: usize) {
-        let Some(pattern) = self.patterns[at].take() else { return };
-        self.free.push(at);
-        if let Ok(found) = self.by_name.find_entry(pattern.hash, |other| *other == at) {
-            found.remove();
-        }
+    /// Removes a pattern from those of its prefix.
+    fn leave_prefix(&mut self, pattern: &PatternThreads) {
         let start = prefix_of(&pattern.name);
         let hash = self.hasher.hash(start);
-        let Ok(mut found) = self.by_prefix.find_entry(hash, |prefix| *prefix.bytes == *start)
-        else {
+        let prefixes = &mut self.by_prefix[part_of(hash)];
+        let Ok(mut found) = prefixes.find_entry(hash, |prefix| *prefix.bytes == *start) else {
             return;
         };
         let moved = found.get_mut().remove(pattern.place);
         if found.get().chunks.is_empty() {
             self.lengths[start.len()] -= 1;
             found.remove();
+            shrink(prefixes, |prefix| prefix.hash);
         }
-        let moved = moved.and_then(|moved| self.find(moved.hash, &moved.name));
-        if let Some(moved) = moved.and_then(|at| self.patterns[at].as_mut()) {
+        let Some(moved) = moved else { return };
+        let part = &mut self.parts[part_of(moved.hash)];
+        let at = part.find_name(moved.hash, &moved.name);
+        if let Some(moved) = at.and_then(|at| part.patterns[at].as_mut()) {
             moved.place = pattern.place;
         }
     }
@@ -356,7 +382,7 @@ mod tests {
             for (pattern, thread) in all {
                 index.remove(pattern.as_bytes(), thread);
             }
-            prop_assert!(index.is_empty() && index.by_prefix.is_empty());
+            prop_assert!(index.is_empty() && index.by_prefix.iter().all(HashTable::is_empty));
             prop_assert_eq!(index.lengths, [0; PREFIX_BYTES_MAX + 1]);
         }
     }
@@ -370,14 +396,33 @@ mod tests {
             index.remove(name(number).as_bytes(), number % 3);
         }
         assert_eq!(index.len(), 100);
-        let room = [index.patterns.capacity(), index.free.capacity(), index.by_name.capacity()];
-        assert!(room.iter().all(|places| *places < 2000), "{room:?}");
-        assert!(index.by_prefix.capacity() < 2000, "{}", index.by_prefix.capacity());
+        let sum = |room: fn(&PatternPart) -> usize| index.parts.iter().map(room).sum::<usize>();
+        let parts = [
+            sum(|part| part.patterns.capacity()),
+            sum(|part| part.free.capacity()),
+            sum(|part| part.by_name.capacity()),
+            index.by_prefix.iter().map(HashTable::capacity).sum(),
+        ];
+        // As many as may stay in each part.
+        assert!(parts.iter().all(|places| *places <= PARTS * SHRINK_FROM), "{parts:?}");
         for number in (0..10_000).step_by(100) {
             assert_eq!(matching(&index, format!("{number}.x").as_bytes()).len(), 1);
             index.remove(name(number).as_bytes(), number % 3);
         }
-        assert!(index.is_empty() && index.patterns.capacity() <= SHRINK_FROM);
+        assert!(index.is_empty());
+    }
+
+    /// Publishers wait while a table grows.
+    #[test]
+    fn a_growing_table_has_a_small_part_of_the_patterns() {
+        let mut index = PatternIndex::new(KeyHasher::new(1));
+        for number in 0..20_000 {
+            index.add(format!("{number}.*").as_bytes(), 0);
+            index.add(format!("*{number}").as_bytes(), 0);
+        }
+        let patterns = index.parts.iter().map(|part| part.by_name.len()).max();
+        let prefixes = index.by_prefix.iter().map(HashTable::len).max();
+        assert!(patterns < Some(40_000 / 40) && prefixes < Some(20_000 / 40));
     }
 
     #[test]
