@@ -78,6 +78,7 @@ impl Worker {
         }
         // A save in the background would have keys that are gone.
         self.node.snapshots.give_up(Purpose::Background);
+        self.node.snapshots.give_up_pending();
         self.publish_counters();
         if self.emptied_at.replace(self.node.changes()).is_none() {
             self.node.snapshots.begin_emptied();

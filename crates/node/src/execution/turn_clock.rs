@@ -7,8 +7,9 @@ use super::worker::Worker;
 /// How old the time may be when a command begins, in microseconds. Its milliseconds are those of
 /// that moment.
 const TIME_AGE_US_MAX: i64 = 500;
-/// Microseconds after which requests of a client are slow.
-const SLOW_US: u64 = 5000;
+/// Microseconds after which a request is slow: half of the time for which a thread that stops all
+/// others waits for it.
+const SLOW_US: u64 = 1000;
 /// The system's clock and what is derived from the TSC differ by less, in microseconds.
 const CLOCKS_DIFFER_US_MAX: i64 = 1000;
 
@@ -80,7 +81,8 @@ impl Worker {
         tsc.wrapping_sub(since_tsc) >= self.client_tsc_max
     }
 
-    /// Whether requests that began at this TSC were slow: other clients noticed them.
+    /// Whether the last request, which began at this TSC, was slow: a thread that stops all others
+    /// may wait for it in vain.
     #[inline]
     pub fn is_slow_since(&self, since_tsc: u64) -> bool {
         self.has_used_turn(since_tsc)
@@ -101,5 +103,31 @@ impl Worker {
     /// The same with what is less than a microsecond.
     pub(crate) fn fractional_micros(&self, tsc: f64) -> f64 {
         tsc / self.tsc_per_micro
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::state::node::Node;
+
+    /// A request of 2 to 5 ms can prevent that a thread stops all others, as a longer one can.
+    #[test]
+    fn a_request_is_slow_from_a_millisecond_on() {
+        let node = Arc::new(Node::new(Config::default(), 1, 1));
+        let mut worker = Worker::new(node, 0, crate::table(), 1, 1000.0);
+        let time = Time { unix_us: 0, steady_ms: 0 };
+        for (us, is_slow) in [(999, false), (1000, true), (3000, true)] {
+            worker.go_on(us * 1000, || time);
+            assert_eq!(worker.is_slow_since(0), is_slow, "{us}");
+        }
+        // The time before it began, at a closed gate, does not count.
+        worker.go_on(10_000_000, || time);
+        let began_tsc = worker.last_tsc();
+        worker.go_on(10_500_000, || time);
+        assert!(!worker.is_slow_since(began_tsc));
     }
 }

@@ -27,6 +27,8 @@ pub struct Running {
     pub changes: u64,
     /// Distinguishes it from other snapshots of the process.
     pub number: u64,
+    /// It has its cut. Otherwise it waits for slow commands.
+    pub has_cut: bool,
 }
 
 /// How a backup ended, for clients that wait for it.
@@ -161,6 +163,15 @@ impl Snapshots {
         // Under the lock, so that no other snapshot begins meanwhile, which this would end.
         let figures = self.figures.lock();
         if figures.running.is_some_and(|running| running.purpose == purpose) {
+            self.cancel.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Gives up SAVE if it waits for its cut, so that no other thread waits for slow commands.
+    pub fn give_up_pending(&self) {
+        let figures = self.figures.lock();
+        let is_pending = |running: Running| running.purpose == Purpose::Save && !running.has_cut;
+        if figures.running.is_some_and(is_pending) {
             self.cancel.store(true, Ordering::Relaxed);
         }
     }

@@ -23,6 +23,8 @@ pub(crate) mod rdb_file;
 mod rdb_sink;
 mod rewrite;
 mod rewrite_commands;
+#[cfg(test)]
+mod save_tests;
 pub(crate) mod saves;
 mod snapshot_job;
 pub(crate) mod startup;

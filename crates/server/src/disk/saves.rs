@@ -18,6 +18,7 @@ use super::rdb_sink::{SyncedSink, rdb_options, write_empty};
 use super::snapshot_job::{NotCut, Pacing, PendingSnapshot, SnapshotJob, WalkError};
 use super::unfinished::Unfinished;
 use crate::keyspace::shared_keyspace::SharedKeyspace;
+use crate::keyspace::stop_waits::GRACE_LOOK;
 use crate::system::counted_thread::CountedThread;
 use crate::system::processors::bind_to_processors;
 use crate::system::real_disk::RealDisk;
@@ -96,6 +97,7 @@ impl SaveCut {
             let mut figures = node.snapshots.figures.lock();
             let running = figures.running.as_mut()?;
             running.changes = node.changes();
+            running.has_cut = true;
             Some(*running)
         };
         // The thread that waits for SAVE is the one that may end a busy script.
@@ -108,12 +110,12 @@ impl SaveCut {
     }
 }
 
-/// Notes that a save begins.
-fn note_begun(node: &Node, purpose: Purpose) -> Running {
+/// Notes that a save begins, with its cut or without.
+fn note_begun(node: &Node, purpose: Purpose, has_cut: bool) -> Running {
     let (began_ms, changes) = (steady_ms(), node.changes());
     let mut figures = node.snapshots.figures.lock();
     figures.begun += 1;
-    let running = Running { purpose, began_ms, changes, number: figures.begun };
+    let running = Running { purpose, began_ms, changes, number: figures.begun, has_cut };
     node.snapshots.cancel.store(false, Ordering::Relaxed);
     node.snapshots.progress.begin();
     figures.running = Some(running);
@@ -181,10 +183,10 @@ impl Saves {
         drop(figures);
         let pending = SnapshotJob::reserve(keyspace).ok_or(NotBegun::Running(false))?;
         // Noted at the cut: a command that removes all keys after it cancels the save.
-        let (cut, number) = match pending.try_cut(&|| note_begun(node, purpose)) {
+        let (cut, number) = match pending.try_cut(&|| note_begun(node, purpose, true)) {
             Ok((job, running)) => (SaveCut::Taken(Box::new(job), running), running.number),
             Err(NotCut::Later(pending)) if waits => {
-                (SaveCut::Pending(pending), note_begun(node, purpose).number)
+                (SaveCut::Pending(pending), note_begun(node, purpose, false).number)
             }
             Err(NotCut::Later(_)) => return Err(NotBegun::Failed("slow commands run".to_owned())),
             Err(NotCut::BusyScript(_) | NotCut::ScriptEnded) => {
@@ -248,6 +250,30 @@ impl Saves {
         begun
     }
 
+    /// Saves to the RDB file, and waits until the file is there. Returns false if it is not. If
+    /// FLUSHALL runs before the cut, its save comes first. `is_wanted` says whether the caller
+    /// still waits.
+    ///
+    /// # Errors
+    /// Why it has not begun.
+    pub fn save(&self, is_wanted: &dyn Fn() -> bool) -> Result<bool, NotBegun> {
+        let mut saving = self.begin_save(Purpose::Save)?;
+        loop {
+            match saving.wait_for_result() {
+                SaveResult::Saved => return Ok(true),
+                SaveResult::Failed => return Ok(false),
+                SaveResult::GivenUp => {}
+            }
+            while self.keyspace.node.snapshots.is_emptied() && is_wanted() {
+                std::thread::sleep(GRACE_LOOK);
+            }
+            if !is_wanted() {
+                return Ok(false);
+            }
+            saving = self.begin_save(Purpose::Save)?;
+        }
+    }
+
     /// Saves to the RDB file after FLUSHALL, and waits for the end of that. `changes` are those of
     /// the keyspace when it had no keys. When the server shuts down, a file without keys replaces
     /// one that may take long to write: Redis saves such a file within FLUSHALL.
@@ -260,6 +286,7 @@ impl Saves {
                 Ok(saved) => saved,
                 Err(Running { .. }) => {
                     // A save in the background was cancelled, and other saves end soon.
+                    node.snapshots.give_up_pending();
                     self.wait();
                     continue;
                 }

@@ -163,6 +163,8 @@ impl PendingSnapshot {
             };
             std::thread::sleep(GRACE_LOOK);
         }
+        // No client is held for it any longer. Threads that wait as well say so again.
+        self.keyspace.shards.stoppers.end_wait();
         None
     }
 

@@ -155,11 +155,17 @@ impl<'a> ThreadShards<'a> {
         self.is_inside.get()
     }
 
+    /// Whether a thread wants to close the gate. Costs a relaxed load.
+    #[inline]
+    pub fn is_awaited(&self) -> bool {
+        self.is_inside.get() && self.pass.is_some_and(Pass::is_awaited)
+    }
+
     /// Lets threads that want to close the gate go first. Costs a relaxed load when there are none.
     /// No shard may be locked. Returns whether it is inside.
     #[inline]
     pub fn make_way(&self) -> bool {
-        if self.is_inside.get() && self.pass.is_some_and(Pass::is_awaited) {
+        if self.is_awaited() {
             self.leave_for_closers();
         }
         self.is_inside.get()

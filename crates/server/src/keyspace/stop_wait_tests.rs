@@ -57,11 +57,14 @@ fn others_that_are_outside_are_stopped_at_once_and_those_at_work_are_waited_for(
 fn attempts_in_vain_hold_the_clients_of_slow_requests() {
     let ((own, other), waits, stoppers) = (passes(), StopWaits::default(), Stoppers::new());
     let waiting = ticket(1);
+    let (own_request, later) = (waiting.expect("it waits"), Ticket { since_us: 0, client: 1 });
     // Each attempt finds a command that has begun since.
     for attempt in 0..=ATTEMPTS_MAX {
         other.enter();
         assert!(!waits.may_stop_others(waiting, &own, &stoppers));
         assert_eq!(stoppers.holds_slow(), attempt == ATTEMPTS_MAX);
+        // Another request of the client is held.
+        assert!(waits.has(own_request) && !waits.has(later));
         other.leave();
         assert!(waits.may_stop_others(waiting, &own, &stoppers));
     }

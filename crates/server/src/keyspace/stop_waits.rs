@@ -124,9 +124,9 @@ struct StopWait {
 }
 
 impl StopWaits {
-    /// Whether a client waits.
-    pub(super) fn has(&self, client: u64) -> bool {
-        self.0.borrow().iter().any(|wait| wait.ticket.client == client)
+    /// Whether a client's request waits.
+    pub(super) fn has(&self, ticket: Ticket) -> bool {
+        self.0.borrow().iter().any(|wait| wait.ticket == ticket)
     }
 
     /// How often a client has been allowed to stop the other threads.

@@ -48,9 +48,9 @@ impl ThreadWaits {
         !self.calls.borrow().is_empty()
     }
 
-    /// Whether a client's command waits to stop all other threads.
-    pub fn waits_to_stop(&self, client: u64) -> bool {
-        self.stops.has(client)
+    /// Whether a client's request waits to stop all other threads.
+    pub fn waits_to_stop(&self, ticket: Ticket) -> bool {
+        self.stops.has(ticket)
     }
 
     /// The clients that were called since the last call. Their threads must be notified.

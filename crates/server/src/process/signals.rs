@@ -55,6 +55,11 @@ impl SignalThread {
             if self.shared.signalled.note(signal) && signal == Signal::Interrupt {
                 self.end_process();
             }
+            let node = &self.shared.node;
+            if !node.is_shutting_down() {
+                // The main thread may wait in SAVE, for slow commands.
+                node.snapshots.give_up_pending();
+            }
             // Before the main thread ends the process.
             self.tell(signal);
             self.main.send(Message::Signalled);

@@ -96,11 +96,6 @@ impl IoThread {
             if matches!(outcome, Some(Outcome::Script)) {
                 outcome = self.answer_scripts(read_batch, batch, waiting, &mut next, since_tsc);
             }
-            if self.worker.is_slow_since(since_tsc)
-                && let Some(client) = self.slots.client_mut(batch.slot)
-            {
-                client.was_slow = true;
-            }
             // Before a reply leaves: its client may read the counters on another thread.
             self.worker.publish_counters();
             if self.log.is_on()
@@ -246,14 +241,15 @@ impl<'a> ExecutionContext<'a> {
         locks.is_inside().then_some(locks)
     }
 
-    /// Whether a client's next request must not begin yet, because its last ones were slow and a
-    /// thread has waited long to stop all others.
+    /// Whether a client's next request must not begin yet, because one of its last ones was slow
+    /// and a thread has waited long to stop all others.
     #[inline]
     pub(super) fn is_held(&self, client: &Connection) -> bool {
         client.was_slow && self.shared.keyspace.shards.stoppers.holds_slow() && {
-            let id = client.session.record.id;
-            let stops = self.pass.is_some_and(|(_, waits)| waits.waits_to_stop(id));
-            !stops && !self.worker.node.scripting.busy.any()
+            let ticket = client.shard_wait.as_ref();
+            let ticket = ticket.map(|wait| wait.ticket(client.session.record.id));
+            let stops = |ticket| self.pass.is_some_and(|(_, waits)| waits.waits_to_stop(ticket));
+            !ticket.is_some_and(stops) && !self.worker.node.scripting.busy.any()
         }
     }
 
@@ -273,14 +269,14 @@ impl<'a> ExecutionContext<'a> {
             client.shard_wait = Some(ShardWait::begin());
             return Some(Outcome::ShardInUse);
         }
-        client.was_slow = false;
+        let was_slow_before = std::mem::take(&mut client.was_slow);
         // Outside the gate they are executed later, from the client's queue.
         let first = Waited::default();
         let Some(locks) = self.enter(first) else { return Some(Outcome::Postponed) };
         self.worker.go_on(locks.tsc(), || locks.time());
         let has_access = locks.is_inside();
         self.out.bytes_max = client.out_bytes_max(&self.worker.config);
-        let Connection { session, query_buffer, shard_wait, commands, .. } = client;
+        let Connection { session, query_buffer, shard_wait, commands, was_slow, .. } = client;
         let query_buffer = if batch.in_query_buffer { query_buffer.as_deref() } else { None };
         let mut executor = Executor {
             worker: &mut *self.worker,
@@ -294,7 +290,9 @@ impl<'a> ExecutionContext<'a> {
             if executor.out.bytes.len() > OUT_BYTES_MAX {
                 return None;
             }
+            let began_tsc = executor.worker.last_tsc();
             let outcome = executor.execute(read_batch.request(*next, query_buffer));
+            *was_slow |= executor.worker.is_slow_since(began_tsc);
             let fills_inboxes = executor.worker.take_fills_inboxes();
             match outcome {
                 Outcome::Done | Outcome::Failed => {}
@@ -309,6 +307,7 @@ impl<'a> ExecutionContext<'a> {
                 Outcome::ShardInUse | Outcome::NotExclusive => {
                     let wait = ShardWait::begin().after_try(&self.shared.keyspace.shards, &locks);
                     *shard_wait = Some(wait);
+                    *was_slow |= was_slow_before;
                     return Some(outcome);
                 }
                 Outcome::MainThread
@@ -327,8 +326,13 @@ impl<'a> ExecutionContext<'a> {
             if goes_on && executor.worker.has_used_turn(since_tsc) {
                 return Some(Outcome::Postponed);
             }
-            // A thread that closes the gate waits for one command, not for the whole batch.
-            if !locks.make_way() && has_access && goes_on {
+            // A thread that closes the gate waits for one command, not for the whole batch. The
+            // next one begins when that thread has opened it.
+            if locks.is_awaited() {
+                locks.make_way();
+                executor.worker.go_on(locks.tsc(), || locks.time());
+            }
+            if !locks.is_inside() && has_access && goes_on {
                 return Some(Outcome::Postponed);
             }
         }

@@ -1,6 +1,5 @@
 //! The services of the process that commands may ask for.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use node::config::{Apply, Config, SignalShutdown};
@@ -19,19 +18,16 @@ use super::apply::apply;
 use super::control::Control;
 use super::message::Message;
 use super::shared::SharedState;
-use crate::disk::saves::{NotBegun, SaveInProgress};
+use crate::disk::saves::NotBegun;
 use crate::disk::{aof_start, rdb_file};
 use crate::keyspace::stop_waits::GRACE_LOOK;
 use crate::system::files;
 use crate::system::server_log::{self, Level, notice, warning};
 
 impl SharedState {
-    fn begin_save_for(&self, purpose: Purpose) -> Result<Arc<SaveInProgress>, SaveError> {
-        self.saves.begin_save(purpose).map_err(|error| match error {
-            NotBegun::Running(true) => SaveError::Saving,
-            NotBegun::Running(false) => SaveError::SnapshotTaken,
-            NotBegun::Failed(_) => SaveError::Failed,
-        })
+    /// Whether a thread that waits for slow commands must stop waiting.
+    fn must_end(&self) -> bool {
+        self.signalled.has_come() || self.node.is_shutting_down()
     }
 
     /// Cancels the shutdown. Returns false if the server must end.
@@ -65,12 +61,20 @@ impl SharedState {
         }
         let mut period = self.keyspace.gate.grace_period();
         while !period.is_over() {
-            if self.node.scripting.busy.any() {
+            if self.node.scripting.busy.any() || self.must_end() {
                 return Err(SaveError::Failed);
             }
             std::thread::sleep(GRACE_LOOK);
         }
         Ok(())
+    }
+}
+
+fn save_error(error: NotBegun) -> SaveError {
+    match error {
+        NotBegun::Running(true) => SaveError::Saving,
+        NotBegun::Running(false) => SaveError::SnapshotTaken,
+        NotBegun::Failed(_) => SaveError::Failed,
     }
 }
 
@@ -140,12 +144,15 @@ impl Host for SharedState {
     }
 
     fn save(&self) -> Result<(), SaveError> {
-        let saving = self.begin_save_for(Purpose::Save)?;
-        if saving.wait() { Ok(()) } else { Err(SaveError::Failed) }
+        match self.saves.save(&|| !self.must_end()) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(SaveError::Failed),
+            Err(error) => Err(save_error(error)),
+        }
     }
 
     fn begin_save(&self) -> Result<(), SaveError> {
-        self.begin_save_for(Purpose::Background).map(drop)
+        self.saves.begin_save(Purpose::Background).map(drop).map_err(save_error)
     }
 
     fn save_emptied(&self, changes: u64) {

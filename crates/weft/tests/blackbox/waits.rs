@@ -121,6 +121,11 @@ fn start_stopping() -> Server {
     Server::start(&[&options[..], &["--maxmemory-policy", "allkeys-random"]].concat())
 }
 
+/// Waits until the snapshot stops: its thread has taken the memory that it works with.
+fn wait_for_stop(server: &Server) {
+    eventually("it stops", || number(server, "current_save_keys_processed") > 0);
+}
+
 /// No more memory than now may be used.
 fn limit_memory(server: &Server, client: &mut Client) {
     let limit = number(server, "used_memory") + 64 * KB as u64;
@@ -167,7 +172,7 @@ fn an_eviction_during_a_snapshot_makes_room() {
         let mut client = server.client();
         (0..keys).for_each(|key| drop(set(&mut client, &format!("key{key}"), bytes)));
         client.ask("BGSAVE");
-        eventually("it begins", || !is_saved(&server));
+        wait_for_stop(&server);
         limit_memory(&server, &mut client);
         let added = 64 * KB / bytes + keys / 4;
         for key in 0..added {
@@ -190,8 +195,8 @@ fn a_flush_during_a_snapshot_makes_room() {
     let mut client = server.client();
     (0..5).for_each(|key| fill_collection(&mut client, "hash", &format!("large{key}")));
     (0..500).for_each(|key| drop(set(&mut client, &format!("key{key}"), KB)));
-    client.ask("BGREWRITEAOF");
-    eventually("it begins", || !is_saved(&server));
+    client.ask("WEFT BACKUP copy.rdb");
+    wait_for_stop(&server);
     client.ok("CONFIG SET maxmemory-policy noeviction");
     limit_memory(&server, &mut client);
     client.ok("FLUSHDB");
@@ -214,7 +219,7 @@ fn only_values_that_leave_the_keyspace_do_not_count() {
         assert_eq!(set(&mut client, &format!("long{key}"), 100 * KB), Value::simple("OK"));
     }
     assert_eq!(client.ask("BGSAVE").text(), "Background saving started");
-    eventually("it begins", || !is_saved(&server));
+    wait_for_stop(&server);
     let kept = || number(&server, "mem_not_counted_for_evict") as usize;
     for key in 0..10 {
         assert_eq!(client.ask(&format!("EXPIRE copy{key} 10000")).int(), 1);
@@ -233,4 +238,16 @@ fn only_values_that_leave_the_keyspace_do_not_count() {
     eventually("their memory counts at once", || kept() == 0);
     assert_eq!(server.info("rdb_bgsave_in_progress"), "1", "while others are written");
     go_on(&server, &mut client);
+}
+
+/// The main thread waits in SAVE for the end of a script, and sees a signal nevertheless.
+#[test]
+fn a_signal_ends_a_server_whose_save_waits_for_a_slow_command() {
+    let server = Server::start(&[TWO_THREADS, &["--save", ""]].concat());
+    let (mut slow, [mut asking]) = Slow::start(&server, "key");
+    let own_line = format!("CLIENT LIST ID {}", asking.ask("CLIENT ID").int());
+    asking.send("SAVE");
+    eventually("it begins", || slow.neighbour.ask(&own_line).text().contains("cmd=save"));
+    server.signal("TERM");
+    assert!(asking.read().is_error(), "it gives up");
 }
