@@ -16,7 +16,8 @@
 //! - [`transfer`]: both sides of an RDB file.
 //! - [`stream`]: the bytes of a primary as units with exact offsets.
 //! - [`replconf`], [`replica_link`]: a primary's view of a replica.
-//! - [`acks`]: WAIT, WAITAOF, `min-replicas-to-write`. [`failover`]: FAILOVER. [`role`]: ROLE and INFO.
+//! - [`acks`]: WAIT, WAITAOF, `min-replicas-to-write`.
+//! - [`failover`]: FAILOVER. [`role`]: ROLE and INFO.
 //! - [`retry`], [`empty_primary`]: when a replica tries again, and when it keeps its data.
 //!
 //! Bytes, times in milliseconds and random numbers are arguments, and the results are bytes to send
