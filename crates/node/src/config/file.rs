@@ -50,7 +50,9 @@ impl Config {
         known: KnownCommands,
     ) -> Result<Vec<Warning>, ConfigError> {
         let (open, warnings, points_loaded) = (Vec::new(), Vec::new(), false);
-        let mut loader = Loader { config: self, read, known, open, warnings, points_loaded };
+        let users_before = self.acl.users.len();
+        let mut loader =
+            Loader { config: self, read, known, open, warnings, points_loaded, users_before };
         loader.text(text, &origin)?;
         Ok(loader.warnings)
     }
@@ -65,6 +67,8 @@ struct Loader<'a, 'r> {
     warnings: Vec<Warning>,
     /// A line has set save points.
     points_loaded: bool,
+    /// So many of the users, which are the first ones, are those of earlier texts.
+    users_before: usize,
 }
 
 /// Why a line failed: its own error, or an error in a file that it includes.
@@ -163,7 +167,8 @@ impl Loader<'_, '_> {
     }
 
     /// A user and its rules, which are checked here and applied when the server starts. The main
-    /// file's line replaces that of a file that it has included before.
+    /// file's line replaces that of a file that it has included before, and a line of an option
+    /// that of a file.
     fn user(&mut self, args: &[Vec<u8>]) -> Result<(), Reason> {
         let Some((name, rules)) = args.split_first() else { return Err(BAD_DIRECTIVE.into()) };
         let wrong = |word: &[u8], reason: String| -> Reason {
@@ -173,11 +178,14 @@ impl Loader<'_, '_> {
             };
             format!("Error in user declaration '{word}': {reason}").into()
         };
-        // CONFIG REWRITE writes every user to the main file, those of included files too.
+        // CONFIG REWRITE writes every user to the main file, those of included files and of options
+        // too.
         let is_included = !self.open.is_empty();
         let users = &self.config.acl.users;
         let before = users.iter().position(|user| user.name == *name);
-        if before.is_some_and(|at| is_included || !users[at].is_included) {
+        let is_replaced =
+            |at: usize| at < self.users_before || (!is_included && users[at].is_included);
+        if before.is_some_and(|at| !is_replaced(at)) {
             return Err(wrong(name, RuleError::Duplicate.to_string()));
         }
         if acl::has_blanks(name) {
@@ -194,6 +202,7 @@ impl Loader<'_, '_> {
         }
         if let Some(at) = before {
             self.config.acl.users.remove(at);
+            self.users_before -= usize::from(at < self.users_before);
         }
         self.config.acl.users.push(UserLine {
             name: name.clone(),
