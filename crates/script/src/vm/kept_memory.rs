@@ -47,7 +47,7 @@ impl Vm {
 
     /// Notes whether code and variables leave enough memory for a run.
     #[inline]
-    pub(super) fn look_at_memory(&self) {
+    pub fn look_at_memory(&self) {
         if self.lua.used_memory() > self.state.memory_bytes_max / 2 {
             self.is_crowded.set(true);
         }
