@@ -346,7 +346,12 @@ impl<P> Table<P> {
         let record = unsafe { Record::from_raw(slot & ADDRESS_MASK) };
         if self.len == 0 {
             *self = Self::default();
-        } else if self.homes as usize > 4 * HOMES_MIN && self.len < self.homes / 8 {
+        } else if self.homes as usize > 4 * HOMES_MIN
+            && self.len < self.homes / 8
+            && self.len.is_multiple_of((self.homes / 64).max(1))
+        {
+            // Records that are removed in their order leave the others too close to each other for
+            // fewer homes: few attempts are made.
             self.rebuild(self.homes as usize / 4, hasher);
         }
         record
