@@ -236,9 +236,10 @@ fn zrangestore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
     let query = RangeQuery::parse(args, 2, None, None)?;
     let source = cx.nth_key(args, 1, 2);
     let (db, turn) = cx.db(source);
-    let mut new = NewSortedSet::default();
+    let (mut new, mut is_lex_exact) = (NewSortedSet::default(), true);
     if let Some(set) = db.read::<SortedSetValue>(turn, source)? {
         let mut digits = Digits::default();
+        is_lex_exact = has_one_score(set);
         // In ascending order, which is that of the new set's scores.
         for pair in set.walk(query.ranks(set), false) {
             new.push(pair.member.text(&mut digits), pair.score());
@@ -246,8 +247,15 @@ fn zrangestore(cx: &mut Cx<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> R
     }
     let target = cx.first_key(args, 1);
     // The chosen members depend on the encoding and the server: the result is replayed.
-    if matches!(query.bounds, SortedSetBounds::Lex(_)) || query.limit.offset < 0 {
+    let is_exact = is_lex_exact || !matches!(query.bounds, SortedSetBounds::Lex(_));
+    if !is_exact || query.limit.offset < 0 {
         replay_result(cx, target, &new);
     }
     store(cx, target, "zrangestore", &new, reply)
+}
+
+/// Whether all members have the same score, so that lexicographical ranges are well defined.
+pub(super) fn has_one_score(set: SortedSetRef<'_>) -> bool {
+    let score = |rank| set.nth(rank).map(|pair| pair.score());
+    score(0) == score(set.len().saturating_sub(1))
 }

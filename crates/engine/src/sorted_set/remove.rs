@@ -4,6 +4,7 @@ use resp::{Args, Reply};
 use store::{Key, SortedSetValue};
 
 use super::bounds::{By, SortedSetBounds};
+use super::range::has_one_score;
 use super::{DELETE_KEY, MEMBER, event, spec};
 use crate::cx::Cx;
 use crate::error::Error;
@@ -97,15 +98,16 @@ fn remove_range(
 ) -> Result<(), Error> {
     let bounds = SortedSetBounds::parse(by, args.text(2), args.text(3))?;
     let key = cx.first_key(args, 1);
-    // Among members of different scores, such a range is what the encoding and the server make of
-    // it: members are replayed, not the range.
-    let names_members = by == By::Lex && cx.turn.effects.is_consumed();
+    let is_consumed = cx.turn.effects.is_consumed();
     let (db, turn) = cx.db(key);
     let Some(mut set) = db.edit::<SortedSetValue>(turn, key)? else {
         reply.int(0);
         return Ok(());
     };
     let ranks = bounds.ranks(set.set(), false);
+    // Among members of different scores, such a range is what the encoding and the server make of
+    // it: members are replayed, not the range.
+    let names_members = is_consumed && by == By::Lex && !has_one_score(set.set());
     let members: Vec<Vec<u8>> = match names_members {
         true => set.set().walk(ranks.clone(), false).map(|pair| pair.member.to_vec()).collect(),
         false => Vec::new(),

@@ -92,8 +92,9 @@ zincrby 3
 zinterstore 1 # WEIGHTS=# AGGREGATE=SUM|MIN|MAX
 zpopmax 1 N
 zpopmin 1 N
-zrangestore 4 BYSCORE REV LIMIT==
+zrangestore 4 BYSCORE BYLEX REV LIMIT==
 zrem 1 *
+zremrangebylex 3
 zremrangebyrank 3
 zremrangebyscore 3
 zunionstore 1 # WEIGHTS=# AGGREGATE=SUM|MIN|MAX

@@ -141,6 +141,9 @@ fn zrangestore_of_each_kind() {
 > ZRANGESTORE dst src [a [c BYLEX LIMIT 1 9 -> 2
 ! zrangestore:dst => DEL dst | ZADD dst 2 b 3 c
 > ZRANGE dst 0 -1 -> ["b", "c"]
+> ZADD same 0 a 0 b 0 c -> 3
+> ZRANGESTORE dst2 same [a [b BYLEX -> 2
+! zrangestore:dst2 => ZRANGESTORE dst2 same [a [b BYLEX
 > ZRANGESTORE src src 1 2 -> 2
 > ZRANGE src 0 -1 WITHSCORES -> ["b", "2", "c", "3"]
 > SET dst text EX 100 -> OK

@@ -46,7 +46,7 @@ fn ranges_removed() {
 > EXISTS z -> 0
 > ZADD z 0 a 0 b -> 2
 > ZREMRANGEBYLEX z - + -> 2
-! zremrangebylex:z del:z => ZREM z a b
+! zremrangebylex:z del:z => ZREMRANGEBYLEX z - +
 > ZADD z 0 a 0 b -> 2
 > ZREMRANGEBYRANK z 0 -1 -> 2
 ! zremrangebyrank:z del:z => ZREMRANGEBYRANK z 0 -1
