@@ -7,7 +7,6 @@ use crate::state::snapshots::Due;
 
 /// After a save has failed, the next one follows after so many milliseconds, as in Redis, and after
 /// each further failure twice as many, up to the maximum: a disk that is full stays so for a while.
-/// At least twice the time that the last one took.
 const RETRY_MS: i64 = 5000;
 const RETRY_MS_MAX: i64 = 30_000;
 
@@ -42,7 +41,7 @@ impl Node {
         }
         if let Some(ended) = figures.last_background.filter(|ended| !ended.is_ok) {
             let doublings = figures.failed_in_row.saturating_sub(1).min(8);
-            let retry_ms = (RETRY_MS << doublings).min(RETRY_MS_MAX).max(2 * ended.took_ms);
+            let retry_ms = (RETRY_MS << doublings).min(RETRY_MS_MAX);
             let is_wanted = !config.saving.save.is_empty() || figures.is_scheduled;
             return (is_wanted && steady_ms - ended.at_ms >= retry_ms).then_some(Due::Again);
         }
@@ -74,7 +73,7 @@ mod tests {
             figures.failed_in_row += 1;
         };
         for (took_ms, pause_ms) in
-            [(1, 5000), (1, 10_000), (1, 20_000), (1, 30_000), (1, 30_000), (40_000, 80_000)]
+            [(1, 5000), (1, 10_000), (1, 20_000), (1, 30_000), (1, 30_000), (40_000, 30_000)]
         {
             fail(1000, took_ms);
             assert_eq!(due(1000 + pause_ms - 1), None, "{pause_ms}");
@@ -84,6 +83,10 @@ mod tests {
         (figures.failed_in_row, figures.last_background) = (0, None);
         drop(figures);
         fail(0, 1);
+        assert_eq!(due(5000), Some(Due::Again));
+        // One that is given up meanwhile defers nothing.
+        let given_up = Ended { is_ok: false, took_ms: 1, at_ms: 4000 };
+        node.snapshots.figures.lock().end_background(given_up, true);
         assert_eq!(due(5000), Some(Due::Again));
     }
 }

@@ -91,6 +91,16 @@ impl SnapshotFigures {
     pub fn has_failed(&self) -> bool {
         self.last_background.is_some_and(|ended| !ended.is_ok)
     }
+
+    /// Notes how a save in the background has ended. As in Redis, one that was given up says
+    /// nothing of the disk.
+    pub fn end_background(&mut self, ended: Ended, is_given_up: bool) {
+        if is_given_up && self.has_failed() {
+            return;
+        }
+        self.failed_in_row += u32::from(!ended.is_ok && !is_given_up);
+        self.last_background = Some(Ended { is_ok: ended.is_ok || is_given_up, ..ended });
+    }
 }
 
 /// The progress of a snapshot.

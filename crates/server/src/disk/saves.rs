@@ -449,7 +449,6 @@ fn finish(
     let mut figures = node.snapshots.figures.lock();
     figures.running = None;
     figures.last_saved_bytes = saved_bytes;
-    let is_cancelled = matches!(written, Err(None));
     let ended_backup = EndedBackup { number: running.number, failure: failure_of(&written) };
     match running.purpose {
         Purpose::Backup => {
@@ -463,10 +462,7 @@ fn finish(
             if is_ok {
                 note_saved(&mut figures, running.changes);
             }
-            figures.failed_in_row += u32::from(!is_ok && !is_cancelled);
-            // As in Redis, one that was given up says nothing of the disk.
-            let is_ok = if is_cancelled { !figures.has_failed() } else { is_ok };
-            figures.last_background = Some(Ended { is_ok, ..ended });
+            figures.end_background(ended, matches!(written, Err(None)));
         }
     }
     drop(figures);
