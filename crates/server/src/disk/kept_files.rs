@@ -163,6 +163,17 @@ pub fn keep_beside(place: &Path) -> io::Result<PathBuf> {
     Err(ErrorKind::AlreadyExists.into())
 }
 
+/// Whether a file, or the directory that it is in, has the name of what is kept.
+pub fn is_kept(path: &Path) -> bool {
+    let has_end = |part: &OsStr| {
+        let part = part.as_bytes();
+        let number = part.iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |at| at + 1);
+        let stem = part[..number].strip_suffix(b"-").filter(|_| number < part.len());
+        stem.unwrap_or(part).ends_with(KEPT.as_bytes())
+    };
+    path.iter().any(has_end)
+}
+
 fn cannot_keep(path: &Path, error: io::Error) -> DiskError {
     DiskError { operation: DiskOperation::Keep, path: path.to_owned(), error }
 }

@@ -128,11 +128,17 @@ fn report(loaded: &LoadedRdb) {
 }
 
 /// Whether a backup may replace what is at a path: only an RDB file, so that a client which may not
-/// write elsewhere cannot remove the configuration.
+/// write elsewhere cannot remove the configuration, and none that is kept or belongs to others.
 ///
 /// # Errors
 /// Why it may not.
-pub(crate) fn may_replace(path: &Path) -> Result<(), String> {
+pub(crate) fn may_replace(path: &Path, config: &Config) -> Result<(), String> {
+    if kept_files::is_kept(path) {
+        return Err("what is there was kept, because it was loaded only in part".to_owned());
+    }
+    if is_of_append_only(path, config) {
+        return Err("what is there is a part of the append-only file".to_owned());
+    }
     let failed = |error: std::io::Error| crate::system::files::reason(&error);
     let is_file = std::fs::symlink_metadata(path).map_err(failed)?.is_file();
     let mut magic = Vec::new();
@@ -144,6 +150,14 @@ pub(crate) fn may_replace(path: &Path) -> Result<(), String> {
         true => Ok(()),
         false => Err("what is there is no RDB file".to_owned()),
     }
+}
+
+/// Whether a file is in the directory of the append-only file, whose files belong together.
+fn is_of_append_only(path: &Path, config: &Config) -> bool {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+    let own = Path::new(&config.append_only.appenddirname).canonicalize();
+    folder.ok().zip(own.ok()).is_some_and(|(folder, own)| folder == own)
 }
 
 /// Says in the log what was left out.

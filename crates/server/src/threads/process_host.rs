@@ -166,7 +166,7 @@ impl Host for SharedState {
                 let why = "File exists. REPLACE replaces an RDB file.";
                 return Err(Some(why.to_owned()));
             }
-            rdb_file::may_replace(path).map_err(Some)?;
+            rdb_file::may_replace(path, &self.node.config()).map_err(Some)?;
         }
         let begun = self.saves.begin(Purpose::Backup, path);
         begun.map(|saving| saving.number).map_err(|error| match error {

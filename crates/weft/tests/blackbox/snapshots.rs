@@ -280,6 +280,29 @@ fn a_backup_replaces_only_another_one_and_its_end_is_waited_for() {
 }
 
 #[test]
+fn a_backup_replaces_no_kept_file_and_none_of_the_append_only_file() {
+    let options = ["--appendonly", "yes", "--enable-protected-configs", "yes"];
+    let server = Server::start(&options);
+    let mut client = server.client();
+    client.ok("SAVE");
+    fs::create_dir(server.path("appendonlydir.original")).unwrap();
+    for name in [
+        "dump.rdb.original",
+        "dump.rdb.original-12",
+        "appendonlydir.original/any.rdb",
+        "appendonlydir/appendonly.aof.1.base.rdb",
+    ] {
+        if !server.path(name).exists() {
+            fs::copy(server.path("dump.rdb"), server.path(name)).unwrap();
+        }
+        let reply = client.ask(&format!("WEFT BACKUP {name} REPLACE WAIT")).text();
+        let is_named = reply.contains("was kept") || reply.contains("part of the append-only file");
+        assert!(reply.starts_with("ERR The backup cannot begin") && is_named, "{name}: {reply}");
+    }
+    assert_eq!(client.ask("WEFT BACKUP dump.rdb REPLACE WAIT").text(), "Backup saved");
+}
+
+#[test]
 fn a_reload_changes_nothing() {
     let server = Server::start(&[&DEBUG[..], &["--io-threads", "3"]].concat());
     let mut client = server.client();
