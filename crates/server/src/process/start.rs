@@ -160,7 +160,7 @@ fn serve(prepared: Prepared, warnings: &[Warning]) -> Result<(), String> {
     write_pidfile(&config);
     announce_start(&shared);
     let ready = || announce(&config, &shared);
-    main_loop(&mut main, &shared, StartWork { startup, ready: &ready })?;
+    main_loop(&mut main, &shared, StartWork { startup, expired_shards: 0, ready: &ready })?;
     end(&mut main, &shared, &config);
     // The system takes the memory back at once; to free millions of keys takes seconds.
     std::mem::forget(shared);
@@ -264,6 +264,8 @@ fn announce(config: &Config, shared: &SharedState) {
 struct StartWork<'a> {
     /// Keys are being loaded.
     startup: Option<Startup>,
+    /// Shards without fields that had expired when they were loaded.
+    expired_shards: usize,
     ready: &'a dyn Fn(),
 }
 
@@ -271,7 +273,7 @@ impl StartWork<'_> {
     /// Looks whether the server has become ready. Returns whether it is.
     fn look(&mut self, main: &mut IoThread) -> Result<bool, String> {
         if let Some(startup) = &mut self.startup
-            && !(startup.look()? && main.expire_loaded_fields())
+            && !(startup.look()? && main.expire_loaded_fields(&mut self.expired_shards))
         {
             return Ok(false);
         }

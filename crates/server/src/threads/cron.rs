@@ -22,6 +22,8 @@ const FIELDS_A_STEP: usize = 64;
 const FORGETS: usize = 16;
 /// How long a shard is waited for before clients are served, when hardly anything uses it.
 const SHARD_WAIT: Duration = Duration::from_millis(2);
+/// The time in a turn of the main thread for fields that had expired when they were loaded.
+const LOADED_TIME_US: i64 = 5000;
 /// A tick's share of time, per cent of the time between two ticks, at `active-expire-effort 1`.
 const TIME_PERCENT: i64 = 25;
 
@@ -89,21 +91,32 @@ impl Cron {
 
 impl IoThread {
     /// Removes the fields that have expired since their file was written, before clients see a hash
-    /// that has no others. Returns false if the log has no room: then it must be called again.
-    pub fn expire_loaded_fields(&mut self) -> bool {
+    /// that has no others, from a shard on. Returns false if it must be called again, because the
+    /// log has no room or the time is over. A log that cannot be written defers it for good: then
+    /// reads are served.
+    pub fn expire_loaded_fields(&mut self, from: &mut usize) -> bool {
         let shards = self.shared.keyspace.shards.len();
-        let mut walk = ThreadWalk { thread: self, deadline_us: i64::MAX, looked_at: 0, expired: 0 };
-        (0..shards).all(|shard| {
-            while walk.may_expire(shard) {
-                let room = walk.thread.log.has_room();
-                match room.then(|| walk.step(shard, SHARD_WAIT)).flatten() {
-                    None => return false,
-                    Some(step) if step.fields == 0 => break,
-                    Some(_) => {}
-                }
+        let deadline_us = sys::clock::steady_micros() + LOADED_TIME_US;
+        let mut walk = ThreadWalk { thread: self, deadline_us, looked_at: 0, expired: 0 };
+        while *from < shards {
+            if !walk.may_expire(*from) {
+                *from += 1;
+                continue;
             }
-            true
-        })
+            if !walk.thread.log.has_room() {
+                return walk.thread.log.has_failed();
+            }
+            if walk.is_out_of_time() {
+                walk.thread.shared.keyspace.threads.wake_main();
+                return false;
+            }
+            match walk.step(*from, SHARD_WAIT) {
+                None => return false,
+                Some(step) if step.fields == 0 => *from += 1,
+                Some(_) => {}
+            }
+        }
+        true
     }
 }
 

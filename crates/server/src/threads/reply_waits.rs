@@ -51,4 +51,9 @@ impl ReplyWaits {
     pub(crate) fn has_room(&self) -> bool {
         self.ring.as_ref().is_none_or(|ring| ring.has_room())
     }
+
+    /// Whether the log cannot be written, so that only reads are served.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.ring.as_ref().is_some_and(|ring| ring.serves_reads())
+    }
 }

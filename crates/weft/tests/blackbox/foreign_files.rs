@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use tempfile::TempDir;
-use test_support::{Launch, eventually, weft};
+use test_support::{Launch, eventually, in_shell, weft};
 
 use crate::Server;
 
@@ -283,6 +284,29 @@ fn a_hash_whose_fields_have_all_expired_is_gone_after_a_load() {
         server = server.restart(&AOF);
         assert_eq!(server.client().ask("LLEN table").int(), 1);
     }
+}
+
+#[test]
+fn a_server_whose_log_is_full_of_the_ends_of_fields_serves_reads() {
+    // More than the log has room for.
+    const FIELDS: u32 = 70_000;
+    let mut file = b"REDIS0012\xfe\x00\x00\x01k\x01v\x18\x05table".to_vec();
+    file.extend(1u64.to_le_bytes());
+    file.push(0x80);
+    file.extend(FIELDS.to_be_bytes());
+    for field in 0..FIELDS {
+        file.extend(b"\x01\x43\xe8");
+        file.extend(format!("{field:01000}").as_bytes());
+        file.extend(b"\x01v");
+    }
+    file.extend(END);
+    let folder = base_in_folder(&file);
+    let limit = |command: &mut Command| {
+        in_shell(command, "trap '' XFSZ; ulimit -S -f 512; exec \"$0\" \"$@\"");
+    };
+    let server = Launch::weft().in_folder(folder).options(&AOF).edited_by(limit).start();
+    assert_eq!(server.client().ask("GET k").text(), "v");
+    assert_eq!(server.info("aof_last_write_status"), "err");
 }
 
 #[test]
