@@ -21,8 +21,20 @@
 
 mod program;
 mod python;
-mod toolchain;
+
+use std::fs;
+use std::path::{Path, PathBuf};
 
 pub use program::{KINDS, Program, TestUser, case_names, scenario_server, shared_file};
 pub use python::python_program;
-pub use toolchain::{Tool, install_step, prepare, sources};
+pub use test_support::{Tool, install_step, prepare};
+
+/// The sorted files with the extension `ext` in the folder `name` of this crate.
+pub fn sources(name: &str, ext: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    let entries = fs::read_dir(&folder).expect("a language has a folder of this crate");
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|found| found == ext));
+    files.sort();
+    files
+}

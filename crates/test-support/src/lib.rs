@@ -7,6 +7,7 @@
 //!                 |
 //!              Value     one reply, RESP2 or RESP3
 //!
+//! PeerServer: how Redis or Valkey is launched
 //! Proxy: between two servers; cuts, holds and delays connections
 //! ```
 //!
@@ -22,10 +23,12 @@ mod certificates;
 mod client;
 mod launch;
 mod log;
+mod peers;
 mod process;
 mod proxy;
 mod server;
 mod socket;
+mod toolchain;
 mod value;
 #[cfg(feature = "tls")]
 mod version_1;
@@ -35,10 +38,12 @@ pub use binary::{profile_folder, weft, weft_program};
 pub use certificates::Certificates;
 pub use client::{Client, Input, encode, push_request, request};
 pub use launch::{Launch, Ports, READY, free_port};
+pub use peers::PeerServer;
 pub use process::{Killed, Process, in_shell, output_of, output_of_server, printed, send_signal};
 pub use proxy::{Connects, Flow, FlowRule, Proxy, ProxyLink};
 pub use server::Server;
 pub use socket::ClientSocket;
+pub use toolchain::{Tool, install_step, prepare};
 pub use value::Value;
 
 use std::thread;

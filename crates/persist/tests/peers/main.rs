@@ -1,7 +1,4 @@
 //! RDB files of Redis and Valkey are read and written again, and the servers load the result.
-//!
-//! The environment variable WEFT_PEERS names a folder with `bin/redis-server` and
-//! `bin/valkey-server`, as for the bench. Without it, or without a program, its tests do nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod aof;
@@ -19,7 +16,7 @@ use persist::rdb::encode::Options;
 use persist::rdb::reader::{Attributes, DatabaseSizes, KeyHead};
 use persist::rdb::{RdbItem, RdbReader, RdbWriter, ValueDecoder, ValueType};
 use store::{Db, EncodingLimits, HashValue, Lookup, Object, Turn};
-use test_support::Value;
+use test_support::{PeerServer, Value};
 
 /// How many keys each database gets.
 const KEYS: u64 = 400;
@@ -27,13 +24,7 @@ const DATABASES: u64 = 2;
 
 /// The programs that exist.
 fn programs() -> Vec<PathBuf> {
-    let Some(folder) = std::env::var_os("WEFT_PEERS") else {
-        eprintln!("WEFT_PEERS is not set: no file of another server is read");
-        return Vec::new();
-    };
-    let programs = ["redis-server", "valkey-server"];
-    let paths = programs.map(|name| Path::new(&folder).join("bin").join(name));
-    paths.into_iter().filter(|path| path.exists()).collect()
+    PeerServer::ALL.into_iter().filter_map(PeerServer::program).collect()
 }
 
 /// A random text. Its kinds have different encodings.

@@ -39,6 +39,7 @@ mod memory_limit;
 mod metrics;
 mod monitor;
 mod peer_files;
+mod peers;
 mod pending;
 mod protocol;
 mod pubsub;

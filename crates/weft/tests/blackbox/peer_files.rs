@@ -1,27 +1,18 @@
 //! RDB files and append-only files of Redis and Valkey, loaded by a whole server, and files of Weft
 //! loaded by them: compared key by key, for values of every type and encoding.
-//!
-//! The environment variable WEFT_PEERS names a folder with `bin/redis-server` and
-//! `bin/valkey-server`. A missing program is not tested.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use test_support::{Launch, eventually};
+use test_support::{Launch, PeerServer, eventually};
 
 use crate::{Client, Server};
 
 const DEBUG: [&str; 2] = ["--enable-debug-command", "yes"];
 
 fn programs() -> Vec<PathBuf> {
-    let Some(folder) = std::env::var_os("WEFT_PEERS") else {
-        eprintln!("WEFT_PEERS is not set: no file of another server is loaded");
-        return Vec::new();
-    };
-    let programs = ["redis-server", "valkey-server"];
-    let paths = programs.map(|name| Path::new(&folder).join("bin").join(name));
-    paths.into_iter().filter(|path| path.exists()).collect()
+    PeerServer::ALL.into_iter().filter_map(PeerServer::program).collect()
 }
 
 /// Starts the server of a peer, or Weft without a program, on the file of another server.
@@ -42,7 +33,7 @@ fn start_in(program: Option<&Path>, folder: TempDir, options: &[&str]) -> Server
 }
 
 /// Creates values of each type, from one element up, packed and not, in two databases.
-fn fill(client: &mut Client) {
+pub fn fill(client: &mut Client) {
     let script = b"
         local function text(i)
             if i % 4 == 0 then return tostring(i * 7919 - 5000) end
@@ -310,9 +301,6 @@ fn restored_values_in_the_log_are_loaded_by_peers() {
         let (mut from, mut to) = (source.client(), server.client());
         for key in from.ask("KEYS *").items() {
             let key = key.text();
-            if key.starts_with("ttl") && program.ends_with("valkey-server") {
-                continue;
-            }
             let payload = from.ask_args(&[b"DUMP", key.as_bytes()]);
             let ttl = if key.starts_with("expires") { "100000000" } else { "0" };
             let args = [b"RESTORE", key.as_bytes(), ttl.as_bytes(), payload.bytes().unwrap()];

@@ -1,17 +1,16 @@
-//! Finds a language's toolchain, and installs what a program needs in `target/clients/<language>`
-//! until a source, a manifest or a tool changes.
+//! Finds a toolchain, and installs packages of other projects in `target/clients/<name>` until a
+//! source, a manifest or a tool changes.
 //!
-//! Without the toolchain the language's tests are skipped, with a line that says so. With `CI=true`
-//! they fail.
+//! Without the toolchain the tests are skipped, with a line that says so. With `CI=true` they fail.
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use test_support::profile_folder;
+use crate::{printed, profile_folder};
 
-/// A program that the tests of a language need.
+/// A program that an installation needs.
 pub struct Tool {
     /// The command that prints its version.
     pub version: &'static [&'static str],
@@ -19,20 +18,34 @@ pub struct Tool {
     pub at_least: (u32, u32),
 }
 
-/// Runs `install` in `target/clients/<language>` unless the folder already has its result for the
-/// same tools and the same contents of `inputs`, and returns the folder. Returns `None` if a tool
-/// is missing and the tests of the language must be skipped.
+/// Runs `install` in `target/clients/<name>` unless the folder already has its result for the same
+/// tools and the same contents of `inputs`, and returns the folder. Returns `None` if a tool is
+/// missing and the tests must be skipped.
 pub fn prepare(
-    language: &str,
+    name: &str,
     tools: &[Tool],
     inputs: &[PathBuf],
     install: impl FnOnce(&Path),
+) -> Option<PathBuf> {
+    let install = |folder: &Path| {
+        install(folder);
+        Ok(())
+    };
+    try_prepare(name, tools, inputs, install)
+}
+
+/// As [`prepare`]; returns `None` too if the installation fails.
+pub(crate) fn try_prepare(
+    name: &str,
+    tools: &[Tool],
+    inputs: &[PathBuf],
+    install: impl FnOnce(&Path) -> Result<(), String>,
 ) -> Option<PathBuf> {
     let mut stamp = String::new();
     for tool in tools {
         match installed_version(tool) {
             Ok(version) => stamp.push_str(&version),
-            Err(reason) => return skip(language, &reason),
+            Err(reason) => return skip(name, &reason),
         }
     }
     for input in inputs {
@@ -41,7 +54,7 @@ pub fn prepare(
         stamp.push_str(&format!("\n== {}\n{text}", input.display()));
     }
     let target = profile_folder();
-    let folder = target.parent().unwrap_or(&target).join("clients").join(language);
+    let folder = target.parent().unwrap_or(&target).join("clients").join(name);
     fs::create_dir_all(&folder).expect("the target folder is writable");
     let lock = File::create(folder.join("lock")).expect("the target folder is writable");
     lock.lock().expect("the target folder supports file locks");
@@ -51,32 +64,26 @@ pub fn prepare(
     }
     // An installation that fails leaves no stamp, so the next test installs again.
     let _ = fs::remove_file(&stamp_file);
-    install(&folder);
+    if let Err(reason) = install(&folder) {
+        return skip(name, &reason);
+    }
     fs::write(&stamp_file, stamp).expect("the target folder is writable");
     Some(folder)
 }
 
-/// The sorted files with the extension `ext` in the folder `name` of this crate.
-pub fn sources(name: &str, ext: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
-    let entries = fs::read_dir(&folder).expect("a language has a folder of this crate");
-    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    files.retain(|path| path.extension().is_some_and(|found| found == ext));
-    files.sort();
-    files
-}
-
 /// Runs one step of an installation, and shows its output only if it fails.
 pub fn install_step(command: &mut Command) {
+    try_step(command).unwrap_or_else(|reason| panic!("{reason}"));
+}
+
+/// Runs one step of an installation.
+pub(crate) fn try_step(command: &mut Command) -> Result<(), String> {
     let output = command.stdin(Stdio::null()).output();
-    let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(
-        output.status.success(),
-        "{command:?}: {}\n{}{}",
-        output.status,
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
+    let output = output.map_err(|error| format!("{command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{command:?}: {}\n{}", output.status, printed(&output)))
 }
 
 /// The text that the tool prints as its version, or the reason why it cannot be used.
@@ -111,13 +118,13 @@ fn first_version(text: &str) -> Option<(u32, u32)> {
     dotted.or_else(|| words().find_map(|word| Some((word.parse().ok()?, 0))))
 }
 
-fn skip<T>(language: &str, reason: &str) -> Option<T> {
+pub(crate) fn skip<T>(name: &str, reason: &str) -> Option<T> {
     if std::env::var("CI").is_ok_and(|ci| ci == "true") {
-        panic!("the {language} client cannot be tested: {reason}");
+        panic!("{name} cannot be tested: {reason}");
     }
     // Directly to stderr, because the test runner hides what a passing test prints, and in one
     // write, because tests run concurrently.
-    let line = format!("skipped the {language} client: {reason}\n");
+    let line = format!("skipped {name}: {reason}\n");
     let _ = std::io::stderr().write_all(line.as_bytes());
     None
 }
