@@ -156,7 +156,8 @@ fn evaluate_on_keys<'a, 'e: 'a, L: ShardLocks>(
     };
     executor.worker.script_hashes = runs.hashes;
     executor.worker.script_kill_state = Some(kill_state);
-    if !outcome.is_later() {
+    // After a pause it starts from the beginning, and may be denied then.
+    if !matches!(outcome, Outcome::ShardInUse | Outcome::NotExclusive) {
         executor.session.forget_script_needs();
     }
     outcome
