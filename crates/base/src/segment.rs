@@ -20,6 +20,9 @@ use memchr::{memchr, memmem};
 
 /// Elements of a block: the bits of a word.
 const BLOCK_LEN: usize = 64;
+/// Steps that take as long as adding an element that matches all bytes, or some of them, to a block.
+const ANY_STEPS: usize = 16;
+const CLASS_STEPS: usize = 256;
 /// The most bytes of a segment, times the places in the text, for which each place is tried.
 const TRIED_STEPS_MAX: usize = 4096;
 
@@ -155,7 +158,7 @@ impl<'a> GlobSegment<'a> {
         if rest.is_empty() {
             return block.find(text);
         }
-        budget.take(places)?;
+        budget.take(places + block.steps)?;
         let mut matching = vec![u64::MAX; places.div_ceil(64)];
         let mut offset = 0;
         loop {
@@ -167,8 +170,8 @@ impl<'a> GlobSegment<'a> {
                 break;
             }
             offset += block.len;
-            budget.take(places)?;
             (block, rest) = ElementBlock::new(rest, self.ignore_case);
+            budget.take(places + block.steps)?;
         }
         let (word, bits) = (0..).zip(&matching).find(|(_, bits)| **bits != 0)?;
         Some(word * 64 + bits.trailing_zeros() as usize)
@@ -180,24 +183,33 @@ struct ElementBlock {
     /// For each byte the elements that it matches, as bits.
     elements: [u64; 256],
     len: usize,
+    /// What it took to make it, in bit-parallel steps.
+    steps: usize,
 }
 
 impl ElementBlock {
     /// The block at the beginning of a segment, and the segment after it.
     fn new(pattern: &[u8], ignore_case: bool) -> (Self, &[u8]) {
-        let mut block = Self { elements: [0; 256], len: 0 };
+        let mut block = Self { elements: [0; 256], len: 0, steps: 0 };
         let mut rest = pattern;
         while block.len < BLOCK_LEN && !rest.is_empty() {
             let bit = 1 << block.len;
             block.len += 1;
             rest = match rest {
                 [b'?', after @ ..] => {
+                    block.steps += ANY_STEPS;
                     block.elements.iter_mut().for_each(|elements| *elements |= bit);
                     after
                 }
                 [b'[', b'^', class @ ..] => block.add_class(bit, class, true, ignore_case),
                 [b'[', class @ ..] => block.add_class(bit, class, false, ignore_case),
+                [b'\\', literal, after @ ..] | [literal, after @ ..] if !ignore_case => {
+                    block.steps += 1;
+                    block.elements[usize::from(*literal)] |= bit;
+                    after
+                }
                 [b'\\', literal, after @ ..] | [literal, after @ ..] => {
+                    block.steps += CLASS_STEPS;
                     for (byte, elements) in (0..=u8::MAX).zip(&mut block.elements) {
                         if fold_equal(*literal, byte, ignore_case) {
                             *elements |= bit;
@@ -219,6 +231,7 @@ impl ElementBlock {
         is_negated: bool,
         ignore_case: bool,
     ) -> &'a [u8] {
+        self.steps += CLASS_STEPS;
         // Bytes as they are, and with their case folded, in the order of ranges.
         let (mut exact, mut folded) = (ByteSet::default(), ByteSet::default());
         let mut class = class;
@@ -485,7 +498,11 @@ mod tests {
         assert_eq!(steps(&[&long[..62], b"?b"].concat(), None), 0);
         assert_eq!(steps(&[&long[..63], b"?"].concat(), Some(0)), 0);
         // 79 blocks at 5000 places, whatever the text is.
-        assert_eq!(steps(&[&long[..], b"?"].concat(), Some(0)), 79 * 5_000);
+        let made = 5_000 + ANY_STEPS;
+        assert_eq!(steps(&[&long[..], b"?"].concat(), Some(0)), 79 * 5_000 + made);
+        // Many classes cost more than a search of few places.
+        let classes = b"[a]".repeat(9_000);
+        assert_eq!(steps(&classes, Some(0)), 141 * 1_001 + 9_000 * CLASS_STEPS);
         let mut spent = StepBudget(78 * 5_000);
         let pattern = [&long[..], b"?"].concat();
         assert_eq!(GlobSegment::split(&pattern, false).0.find(&text, &mut spent), None);

@@ -181,7 +181,7 @@ impl Saves {
         // While saves fail, one line about each is enough.
         let is_again = figures.failed_in_row > 0;
         drop(figures);
-        let pending = SnapshotJob::reserve(keyspace).ok_or(NotBegun::Running(false))?;
+        let pending = reserve_soon(keyspace).ok_or(NotBegun::Running(false))?;
         // Noted at the cut: a command that removes all keys after it cancels the save.
         let (cut, number) = match pending.try_cut(&|| note_begun(node, purpose, true)) {
             Ok((job, running)) => (SaveCut::Taken(Box::new(job), running), running.number),
@@ -372,6 +372,20 @@ impl Saves {
         // A save that runs instead ends soon, and then this one is due again.
         let _ = self.begin_save(Purpose::Background);
     }
+}
+
+/// Prepares a snapshot; `None` if another one is being taken. A rewrite that waits for slow commands
+/// keeps others out for each of its attempts, for 2 ms at most as long as it lets these run.
+fn reserve_soon(keyspace: &Arc<SharedKeyspace>) -> Option<PendingSnapshot> {
+    const LOOKS: usize = 4;
+    for _ in 0..LOOKS {
+        let pending = SnapshotJob::reserve(keyspace);
+        if pending.is_some() {
+            return pending;
+        }
+        std::thread::sleep(GRACE_LOOK);
+    }
+    None
 }
 
 fn steady_ms() -> i64 {
