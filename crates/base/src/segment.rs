@@ -20,7 +20,8 @@ use memchr::{memchr, memmem};
 
 /// Elements of a block: the bits of a word.
 const BLOCK_LEN: usize = 64;
-/// Steps that take as long as adding an element that matches all bytes, or some of them, to a block.
+/// Steps that take as long as adding an element to a block: one that matches all bytes, and one
+/// that matches some of them.
 const ANY_STEPS: usize = 16;
 const CLASS_STEPS: usize = 256;
 /// The most bytes of a segment, times the places in the text, for which each place is tried.
@@ -183,7 +184,7 @@ struct ElementBlock {
     /// For each byte the elements that it matches, as bits.
     elements: [u64; 256],
     len: usize,
-    /// What it took to make it, in bit-parallel steps.
+    /// The cost of making it, in bit-parallel steps.
     steps: usize,
 }
 

@@ -8,8 +8,8 @@
 //!
 //! A round takes messages in, then writes pending messages of each client at once. A client that
 //! cannot be written to now, because it is moved to another thread, keeps its messages in order.
-//! Another thread may take messages in for a thread that is busy with a slow command. Then it watches
-//! the clients for which half of the limit waits, and gives up those at the limit.
+//! Another thread may take messages in for a thread that is busy with a slow command. Then it
+//! watches the clients for which half of the limit waits, and gives up those at the limit.
 //!
 //! A message stays as long as some client refers to it. A client without subscriptions stays until
 //! its messages are written. This module knows no sockets: `slot` is the client's place on its

@@ -20,6 +20,7 @@ use crate::command_table::index::Table;
 use crate::config::Config;
 use crate::state::deliveries::Deliveries;
 use crate::state::eviction_pool::Evictor;
+use crate::state::inboxes::ReceivingThreads;
 use crate::state::memory_limit::{EvictsOn, Limit};
 use crate::state::node::Node;
 use crate::state::script_log::ScriptLog;
@@ -131,10 +132,7 @@ pub struct Worker {
     pub(crate) units_before: u64,
     /// Messages for the thread's clients.
     pub deliveries: Arc<Deliveries>,
-    /// The threads whose inboxes have got messages, as bits.
-    pub(crate) receivers: u128,
-    /// Messages of the request have filled the inbox of a thread.
-    pub(crate) fills_inboxes: bool,
+    pub(crate) receivers: ReceivingThreads,
     /// The keys that the running command reads, for a client that tracks keys.
     pub(crate) reads: Reads,
     /// The notifications for the client of the running command, which follow its reply.
@@ -212,8 +210,7 @@ impl Worker {
             deferred: DeferredWork::default(),
             beyond_uncounted: 0,
             deliveries: Arc::new(Deliveries::new(index, Arc::clone(&node.inboxes))),
-            receivers: 0,
-            fills_inboxes: false,
+            receivers: ReceivingThreads::default(),
             reads: Reads::default(),
             own_notifications: OwnNotifications::default(),
             next_transaction: None,

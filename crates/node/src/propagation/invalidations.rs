@@ -142,7 +142,7 @@ impl Worker {
                 changed.push(Arc::clone(audience));
                 if changed.len() == 1 {
                     node.inboxes.push(thread, Delivery::Changed);
-                    *receivers |= 1 << thread;
+                    receivers.threads |= 1 << thread;
                 }
             });
         });
@@ -201,7 +201,7 @@ impl Worker {
                 return self.deliveries.look_at(record);
             }
             self.node.inboxes.push(thread, Delivery::Look(Arc::clone(record)));
-            self.receivers |= 1 << thread;
+            self.receivers.threads |= 1 << thread;
         }
     }
 

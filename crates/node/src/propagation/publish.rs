@@ -16,7 +16,7 @@ impl Worker {
         // Redis sends PUBLISH to replicas, and does not log it.
         let (count, fills) =
             self.send_message(|pubsub, send| pubsub.publish(kind, channel, payload, send));
-        self.fills_inboxes |= fills;
+        self.receivers.were_some_full |= fills;
         count
     }
 
@@ -24,7 +24,7 @@ impl Worker {
     /// must wait before its next request, as a client does before it publishes more.
     #[inline]
     pub fn take_fills_inboxes(&mut self) -> bool {
-        self.fills_inboxes && std::mem::take(&mut self.fills_inboxes)
+        self.receivers.were_some_full && std::mem::take(&mut self.receivers.were_some_full)
     }
 
     /// Publishes an event of a key on a channel.
@@ -41,7 +41,7 @@ impl Worker {
         let Self { node, receivers, .. } = self;
         let count = publish(&node.pubsub, &mut |thread, message| {
             node.inboxes.push(thread, Delivery::Published(message));
-            *receivers |= 1 << thread;
+            receivers.threads |= 1 << thread;
         });
         let fills = count > 0 && node.inboxes.are_some_full() && self.relieve_receivers();
         (count, fills)
@@ -54,7 +54,7 @@ impl Worker {
         let inboxes = &self.node.inboxes;
         let mut are_some_full = false;
         for thread in inboxes.full_threads() {
-            let is_receiver = self.receivers >> thread & 1 != 0;
+            let is_receiver = self.receivers.threads >> thread & 1 != 0;
             are_some_full |= is_receiver;
             if is_receiver && (thread == self.index || inboxes.is_overfull(thread)) {
                 inboxes.relieve(thread, ReliefCause::Command(self.waiting_bytes_max()));
@@ -91,12 +91,12 @@ impl Worker {
     /// Whether threads must be [woken](Self::wake_receivers).
     #[inline]
     pub fn has_receivers(&self) -> bool {
-        self.receivers != 0
+        self.receivers.threads != 0
     }
 
     /// Wakes the threads in whose inboxes this one has put messages. Outside the gate.
     pub fn wake_receivers(&mut self) {
-        let mut receivers = std::mem::take(&mut self.receivers) & !(1 << self.index);
+        let mut receivers = std::mem::take(&mut self.receivers.threads) & !(1 << self.index);
         while receivers != 0 {
             let thread = receivers.trailing_zeros() as usize;
             receivers &= receivers - 1;

@@ -9,9 +9,9 @@
 //! are some, as they do for HOTKEYS ([`account`](crate::execution::accounting::account)).
 //!
 //! No thread waits until another takes its lines in: the lines in its inbox are bounded, and beyond
-//! that its thread closes the clients that watch there, before they get a later line. Lines for clients that do not read are bounded for
-//! all of them together, except for one line, which may wait for each: however long it is, clients
-//! that read are never closed.
+//! that its thread closes the clients that watch there, before they get a later line. Lines for
+//! clients that do not read are bounded for all of them together, except for one line, which may
+//! wait for each: however long it is, clients that read are never closed.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -109,7 +109,7 @@ pub(crate) fn show_request(
 impl Worker {
     fn send_line(&mut self, line: Vec<u8>, tsc: u64) {
         let unix_us = self.unix_us_at(tsc);
-        let (node, mut receivers) = (&self.node, 0u128);
+        let Self { node, receivers, .. } = self;
         node.shown_requests.bytes.fetch_add(line.len() as u64, Ordering::Relaxed);
         node.shown_requests.longest.fetch_max(line.len() as u64, Ordering::Relaxed);
         let stamp = |line: &mut [u8]| node.shown_requests.stamp(line, unix_us);
@@ -120,8 +120,7 @@ impl Worker {
                 // Here, where the thread is known to have such clients.
                 node.inboxes.cut(thread);
             }
-            receivers |= 1 << thread;
+            receivers.threads |= 1 << thread;
         });
-        self.receivers |= receivers;
     }
 }

@@ -110,6 +110,15 @@ pub(crate) const RELIEVED_BYTES_MAX: usize = 256 << 20;
 /// Takes messages in for the thread that has the inbox.
 pub(crate) type Relief = Box<dyn Fn(ReliefCause) + Send + Sync>;
 
+/// The threads to which one thread has sent messages.
+#[derive(Debug, Default)]
+pub(crate) struct ReceivingThreads {
+    /// Those that must be woken, as bits.
+    pub(crate) threads: u128,
+    /// Messages of the request went to full inboxes.
+    pub(crate) were_some_full: bool,
+}
+
 /// Wakes the thread that has the inbox.
 #[derive(Default)]
 struct ThreadWake(RwLock<Option<Arc<dyn Wake>>>);

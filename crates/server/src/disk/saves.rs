@@ -374,8 +374,9 @@ impl Saves {
     }
 }
 
-/// Prepares a snapshot; `None` if another one is being taken. A rewrite that waits for slow commands
-/// keeps others out for each of its attempts, for 2 ms at most as long as it lets these run.
+/// Prepares a snapshot; `None` if another one is being taken. A rewrite that waits for slow
+/// commands keeps others out for each of its attempts, for 2 ms at most as long as it lets these
+/// run.
 fn reserve_soon(keyspace: &Arc<SharedKeyspace>) -> Option<PendingSnapshot> {
     const LOOKS: usize = 4;
     for _ in 0..LOOKS {

@@ -293,7 +293,6 @@ impl<'a> ExecutionContext<'a> {
             let began_tsc = executor.worker.last_tsc();
             let outcome = executor.execute(read_batch.request(*next, query_buffer));
             *was_slow |= executor.worker.is_slow_since(began_tsc);
-            let fills_inboxes = executor.worker.take_fills_inboxes();
             match outcome {
                 Outcome::Done | Outcome::Failed => {}
                 Outcome::Close => {
@@ -318,25 +317,39 @@ impl<'a> ExecutionContext<'a> {
             }
             *commands += 1;
             *next += 1;
-            locks.end_command();
-            if fills_inboxes {
-                return Some(Outcome::Congested);
-            }
             let goes_on = *next < batch.requests.end;
-            if goes_on && executor.worker.has_used_turn(since_tsc) {
-                return Some(Outcome::Postponed);
-            }
-            // A thread that closes the gate waits for one command, not for the whole batch. The
-            // next one begins when that thread has opened it.
-            if locks.is_awaited() {
-                locks.make_way();
-                executor.worker.go_on(locks.tsc(), || locks.time());
-            }
-            if !locks.is_inside() && has_access && goes_on {
-                return Some(Outcome::Postponed);
+            let end = end_between(executor.worker, &locks, since_tsc, goes_on, has_access);
+            if end.is_some() {
+                return end;
             }
         }
         let Some(error) = &batch.error else { return Some(Outcome::Done) };
         Some(self.worker.refuse(error, session, self.out))
     }
+}
+
+/// The reason to end a client's batch between two requests, if there is one. `goes_on` if there is another one, `has_access`
+/// if the thread was inside the gate.
+#[inline(always)]
+fn end_between(
+    worker: &mut Worker,
+    locks: &ThreadShards<'_>,
+    since_tsc: u64,
+    goes_on: bool,
+    has_access: bool,
+) -> Option<Outcome> {
+    locks.end_command();
+    if worker.take_fills_inboxes() {
+        return Some(Outcome::Congested);
+    }
+    if goes_on && worker.has_used_turn(since_tsc) {
+        return Some(Outcome::Postponed);
+    }
+    // A thread that closes the gate waits for one command, not for the whole batch. The next one
+    // begins when that thread has opened it.
+    if locks.is_awaited() {
+        locks.make_way();
+        worker.go_on(locks.tsc(), || locks.time());
+    }
+    (goes_on && has_access && !locks.is_inside()).then_some(Outcome::Postponed)
 }
