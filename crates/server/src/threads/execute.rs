@@ -328,8 +328,8 @@ impl<'a> ExecutionContext<'a> {
     }
 }
 
-/// The reason to end a client's batch between two requests, if there is one. `goes_on` if there is another one, `has_access`
-/// if the thread was inside the gate.
+/// The reason to end a client's batch between two requests, if there is one. `goes_on` if another
+/// request follows, `has_access` if the thread was inside the gate.
 #[inline(always)]
 fn end_between(
     worker: &mut Worker,
