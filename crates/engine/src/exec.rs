@@ -24,13 +24,13 @@ pub type BlockingHandler =
 #[inline]
 pub fn seal(cx: &mut Cx<'_>, sent: &Args<'_>) {
     let (db, unix_ms) = (cx.db, cx.turn.unix_ms);
-    cx.turn.effects.seal(db, unix_ms, Sent(sent));
+    cx.turn.effects.seal(db, unix_ms, SentRequest(sent));
 }
 
 /// The request of the command that runs.
-struct Sent<'a>(&'a Args<'a>);
+struct SentRequest<'a>(&'a Args<'a>);
 
-impl SentCommand for Sent<'_> {
+impl SentCommand for SentRequest<'_> {
     #[inline]
     fn encoded(&self) -> Option<&[u8]> {
         self.0.encoded()

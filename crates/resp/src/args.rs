@@ -190,8 +190,8 @@ impl<'a> Args<'a> {
     }
 
     /// The request's own bytes, if they are as this program would encode the request: in one piece,
-    /// every line with its line feed. Requests of ten or more arguments, or with so long a name, are
-    /// not recognised. The [parser](crate::request) has checked the lines' digits.
+    /// every line with its line feed. Requests of ten or more arguments, or with so long a name,
+    /// are not recognised. The [parser](crate::request) has checked the lines' digits.
     #[inline]
     pub fn encoded(&self) -> Option<&'a [u8]> {
         let (first, rest) = self.spans.split_first()?;
