@@ -19,9 +19,9 @@
 //! were not yet durable. So a reader that finds a fault can distinguish the remains of the last
 //! writes before a power loss, which no later head says were durable, from damage of safe bytes.
 //!
-//! `selected` is how many bytes before the head the last batch begins that may select a database, or
-//! 0 if database 0 is selected since the file began. So a batch after lost ones is kept only if it
-//! goes to the same database without them.
+//! `selected` is how many bytes before the head the last batch begins that may select a database,
+//! or 0 if database 0 is selected since the file began. So a batch after lost ones is kept only if
+//! it goes to the same database without them.
 //!
 //! A reader that keeps commands of a batch whose rest is lost cuts the file after them and writes
 //! an early end there. As the checksum covers the position, a copy of a file within a value is not

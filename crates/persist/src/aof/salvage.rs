@@ -11,8 +11,8 @@
 //! them are intact.
 //!
 //! A batch is not kept if its commands could do something else than they did: if it ends a
-//! transaction whose beginning is lost, or if a SELECT may be lost before it and it has none itself.
-//! Its head says where the last one is: the lost bytes need not be read for that.
+//! transaction whose beginning is lost, or if a SELECT may be lost before it and it has none
+//! itself. Its head says where the last one is: the lost bytes need not be read for that.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -82,8 +82,8 @@ impl AofFix {
     }
 }
 
-/// Finds the intact part of a file after the RDB file that it may begin with. `entry` is that of the
-/// file in the manifest.
+/// Finds the intact part of a file after the RDB file that it may begin with. `entry` is that of
+/// the file in the manifest.
 ///
 /// # Errors
 /// When the disk fails.

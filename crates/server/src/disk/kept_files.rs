@@ -245,7 +245,8 @@ fn has_same_bytes(place: &Path, name: &Path) -> io::Result<bool> {
     let (file, kept) = (File::open(place)?, File::open(name)?);
     let (mut bytes, mut others) = (Vec::new(), Vec::new());
     loop {
-        (bytes.clear(), others.clear());
+        bytes.clear();
+        others.clear();
         (&file).take(BLOCK_BYTES).read_to_end(&mut bytes)?;
         (&kept).take(BLOCK_BYTES).read_to_end(&mut others)?;
         if bytes != others || bytes.is_empty() {

@@ -211,7 +211,7 @@ fn a_kept_append_only_file_is_loaded_by_another_server_and_written_by_no_other()
     rewrite(&server);
     let other = Launch::weft().at(server.folder()).options(&kept).try_start().ok().unwrap();
     assert_eq!(other.client().ask("EXISTS k old foreign").int(), 3);
-    // What was loaded of the kept files was the same part, so these are kept as well.
+    // A part of the kept files was left out again, so they are kept as well, next to themselves.
     assert!(!server.path("appendonlydir.original-2").exists());
 }
 

@@ -164,8 +164,7 @@ fn a_closed_file_that_lacks_its_last_batches_is_refused_and_fixed() {
     let manifest = server.path("appendonlydir/appendonly.aof.manifest");
     let folder = server.into_folder();
     let bytes = fs::read(&file).unwrap();
-    let heads = bytes.windows(4).enumerate().filter(|(_, mark)| mark == b"#WC:");
-    let last = heads.last().unwrap().0;
+    let last = bytes.windows(4).rposition(|mark| mark == b"#WC:").unwrap();
     fs::write(&file, &bytes[..last]).unwrap();
     let Err(log) = Launch::weft().at(folder.path()).options(&on).try_start() else {
         panic!("it starts without the last batch")
