@@ -1,6 +1,6 @@
 //! The index of all commands: found by name in any case.
 
-use command::Row;
+use command::{Flags, Row};
 use resp::Args;
 
 use super::command_name::{Called, CommandName};
@@ -16,11 +16,14 @@ pub struct Table {
     entries: Vec<Entry>,
     /// Entry indexes plus one, by the hash of the name; linear probing.
     slots: Box<[u16]>,
+    /// Some commands have other names, or none.
+    has_renamed: bool,
 }
 
 impl Table {
     pub(crate) fn new() -> Self {
-        Self { entries: Vec::new(), slots: vec![0; SLOTS].into_boxed_slice() }
+        let slots = vec![0; SLOTS].into_boxed_slice();
+        Self { entries: Vec::new(), slots, has_renamed: false }
     }
 
     /// Adds commands with their subcommands. `call_of` says how an entry with a row's handler is
@@ -32,7 +35,11 @@ impl Table {
         renamed: &RenamedCommands,
     ) {
         for row in rows.iter().copied().flatten() {
-            self.add(row, call_of, None, renamed.called(row.spec.name));
+            let called = renamed.called(row.spec.name);
+            let name = row.spec.name.as_bytes();
+            self.has_renamed |=
+                called.as_ref().is_none_or(|called| !called.eq_ignore_ascii_case(name));
+            self.add(row, call_of, None, called);
         }
     }
 
@@ -116,6 +123,22 @@ impl Table {
         self.resolve_after(None, args)
     }
 
+    /// The command of a log. It has the name that a client used, or its original name where it was
+    /// logged in place of another. Of two commands with this name, the one that writes is meant.
+    pub fn resolve_logged(&self, args: &Args<'_>) -> Option<&Entry> {
+        let called = self.resolve(args);
+        let writes = |entry: &&Entry| entry.spec.flags.has(Flags::WRITE);
+        if !self.has_renamed || called.as_ref().is_some_and(writes) {
+            return called;
+        }
+        let is_original = |entry: &&Entry| {
+            !entry.is_subcommand && entry.spec.name.as_bytes().eq_ignore_ascii_case(args.name())
+        };
+        let original = self.entries.iter().find(is_original);
+        let original = original.filter(|entry| called.is_none() || writes(entry));
+        original.map(|entry| self.with_subcommand(entry, args)).or(called)
+    }
+
     /// The same after a request for the entry `last`: most requests of a pipeline name the same
     /// command, which saves looking it up.
     #[inline]
@@ -128,11 +151,16 @@ impl Table {
         if let Some(last) = last.filter(|last| last.is_named(name)) {
             return Some(last);
         }
-        let entry = self.find_called(name)?;
+        self.find_called(name).map(|entry| self.with_subcommand(entry, args))
+    }
+
+    /// The subcommand of an entry that a request names, or the entry itself.
+    #[inline]
+    fn with_subcommand<'a>(&'a self, entry: &'a Entry, args: &Args<'_>) -> &'a Entry {
         if entry.subcommands.is_empty() {
-            return Some(entry);
+            return entry;
         }
-        Some(args.at(1).and_then(|name| self.find_subcommand(entry, name)).unwrap_or(entry))
+        args.at(1).and_then(|name| self.find_subcommand(entry, name)).unwrap_or(entry)
     }
 }
 

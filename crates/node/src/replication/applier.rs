@@ -137,7 +137,8 @@ impl Applier {
         locks: &L,
         host: &dyn Host,
     ) -> ApplyOutcome {
-        let Some(entry) = self.worker.table.resolve(&args) else { return ApplyOutcome::Unknown };
+        let found = self.worker.table.resolve_logged(&args);
+        let Some(entry) = found else { return ApplyOutcome::Unknown };
         if entry.lacks_subcommand(&args) || entry.spec.flags.has(Flags::NOT_QUEUED) {
             return ApplyOutcome::Unknown;
         }

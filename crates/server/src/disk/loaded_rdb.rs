@@ -113,7 +113,7 @@ impl LoadError {
             }
             Self::Module { .. } => format!(
                 "{self}. With 'rdb-load-unknown skip' the server leaves such data out, and keeps \
-                 the file when it saves"
+                 the file"
             ),
         }
     }
@@ -134,13 +134,13 @@ mod tests {
             &LoadError::Module { module, key: Some(b"doc:1\n".to_vec()), offset: 99 },
             "the key 'doc:1\\n' at byte 99 contains module data I can't load: no matching module \
              type 'test-type' (encoding version 3). With 'rdb-load-unknown skip' the server leaves \
-             such data out, and keeps the file when it saves",
+             such data out, and keeps the file",
         );
         check(
             &LoadError::Module { module, key: None, offset: 9 },
             "at byte 9 it contains AUX module data I can't load: no matching module 'test-type' \
              (encoding version 3). With 'rdb-load-unknown skip' the server leaves such data out, \
-             and keeps the file when it saves",
+             and keeps the file",
         );
         check(
             &LoadError::File(7, Error::End),

@@ -480,3 +480,25 @@ fn commands_are_renamed_on_every_thread() {
         assert!(refused.starts_with("ERR unknown command 'CONFIG'"), "{refused}");
     }
 }
+
+#[test]
+fn an_append_only_file_is_loaded_whatever_its_commands_are_called() {
+    let options = ["--save", "", "--appendonly", "yes", "--rename-command", "HSET", ""];
+    let swapped = ["--rename-command", "SET", "store", "--rename-command", "GET", "set"];
+    let options = [&options[..], &swapped, &["--rename-command", "SELECT", "choose"]].concat();
+    let server = Server::start(&options);
+    let mut client = server.client();
+    client.ok("store a 1");
+    client.ok("store expiring 2 EX 1000");
+    assert_eq!(client.ask("HSETEX h EX 1000 FIELDS 1 f 3").int(), 1);
+    client.ok("choose 3");
+    client.ok("store b 4");
+    client.ask("BITOP DIFF c b b");
+    let server = server.restart(&options);
+    let mut client = server.client();
+    assert_eq!(client.ask("set a").text(), "1");
+    assert_eq!(client.ask("set expiring").text(), "2");
+    assert_eq!(client.ask("HGET h f").text(), "3");
+    client.ok("choose 3");
+    assert_eq!(client.ask("set b").text(), "4");
+}

@@ -30,6 +30,7 @@ pub(super) fn server(snapshot: &InfoInput<'_>, page: &mut InfoPage) {
         page.line("monotonic_clock", "POSIX clock_gettime");
     }
     page.line("multiplexing_api", "epoll");
+    page.line("atomicvar_api", "c11-builtin");
     // The value of Redis if it was not built by GCC.
     page.line("gcc_version", "0.0.0");
     page.line("process_id", process.pid);
