@@ -2,9 +2,9 @@
 //!
 //! Each lock is held for one push or take, and no other lock is taken in between.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use base::hash::ByKeyHash;
 use base::uncounted::SnapshotBytes;
@@ -22,6 +22,10 @@ const LANES: usize = 16;
 pub(crate) struct PreImages {
     saved: [Mutex<Vec<Saved>>; LANES],
     saved_bytes: AtomicUsize,
+    /// Long strings that saved keys share with the keyspace, by their addresses.
+    shared_texts: Mutex<HashMap<usize, Weak<SharedText>>>,
+    /// There has been one.
+    shares_texts: AtomicBool,
     pending: Mutex<VecDeque<Arc<PendingPreImage>>>,
     emptied: Mutex<Vec<Emptied>>,
     /// A pending collection was dropped.
@@ -36,26 +40,45 @@ pub(crate) struct Saved {
     pub(crate) db: u32,
     pub(crate) record: Record<Object>,
     bytes: SnapshotBytes,
+    shared_text: Option<Arc<SharedText>>,
+}
+
+/// A long string that a saved key shares with the keyspace.
+#[derive(Debug, Default)]
+struct SharedText {
+    /// Its bytes, when the keyspace has it no longer.
+    left: Mutex<SnapshotBytes>,
 }
 
 impl Saved {
     /// A copy of a record whose value stays in the keyspace.
     pub(crate) fn staying(db: u32, record: Record<Object>) -> Self {
         let bytes = SnapshotBytes::new(bytes_of(&record));
-        Self { db, record, bytes }
+        let shared_text = long_text(&record).map(|_| Arc::default());
+        Self { db, record, bytes, shared_text }
     }
 
     /// A copy of a record whose value a command is about to change. It then has the only reference
     /// to a long string, unless a copy of the key or a reply shares it: then it counts as in use,
     /// also after these are gone.
     pub(crate) fn going(db: u32, record: Record<Object>) -> Self {
-        let text_bytes = match record.view().object() {
-            Some(Object::String(text)) if Arc::strong_count(text) == 2 => text.capacity(),
-            _ => 0,
-        };
+        let text = long_text(&record).filter(|text| Arc::strong_count(text) == 2);
+        let text_bytes = text.map_or(0, |text| text.capacity());
         let bytes = SnapshotBytes::new(bytes_of(&record) + text_bytes);
-        Self { db, record, bytes }
+        Self { db, record, bytes, shared_text: None }
     }
+}
+
+/// The value of a record, if it is a long string.
+fn long_text(record: &Record<Object>) -> Option<&Arc<Vec<u8>>> {
+    match record.view().object() {
+        Some(Object::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+fn address_of(text: &Arc<Vec<u8>>) -> usize {
+    Arc::as_ptr(text).addr()
 }
 
 /// The keys of a database that was emptied.
@@ -110,6 +133,10 @@ pub(crate) fn bytes_of(record: &Record<Object>) -> usize {
 impl PreImages {
     pub(crate) fn save(&self, hash: u64, saved: Saved) {
         self.saved_bytes.fetch_add(saved.bytes.bytes(), Ordering::Relaxed);
+        if let (Some(text), Some(shared)) = (long_text(&saved.record), &saved.shared_text) {
+            lock(&self.shared_texts).insert(address_of(text), Arc::downgrade(shared));
+            self.shares_texts.store(true, Ordering::Relaxed);
+        }
         lock(&self.saved[hash as usize % LANES]).push(saved);
     }
 
@@ -124,7 +151,28 @@ impl PreImages {
         self.saved_bytes.load(Ordering::Relaxed)
     }
 
+    /// Whether saved keys may share long strings with the keyspace.
+    pub(crate) fn shares_texts(&self) -> bool {
+        self.shares_texts.load(Ordering::Relaxed)
+    }
+
+    /// A command is about to change the value of a key that was saved before. If a saved key has
+    /// the only other reference to its long string, only the snapshot needs that from now on.
+    pub(crate) fn leave(&self, object: &Object) {
+        let Object::String(text) = object else { return };
+        if Arc::strong_count(text) != 2 {
+            return;
+        }
+        let shared = lock(&self.shared_texts).get(&address_of(text)).and_then(Weak::upgrade);
+        if let Some(shared) = shared {
+            lock(&shared.left).set(text.capacity());
+        }
+    }
+
     pub(crate) fn forget(&self, saved: &Saved) {
+        if let (Some(text), Some(_)) = (long_text(&saved.record), &saved.shared_text) {
+            lock(&self.shared_texts).remove(&address_of(text));
+        }
         self.saved_bytes.fetch_sub(saved.bytes.bytes(), Ordering::Relaxed);
     }
 

@@ -49,7 +49,16 @@ impl Db {
     #[inline(never)]
     pub(crate) fn save_for_snapshot(&mut self, hasher: &KeyHasher, hash: u64, keeps_value: bool) {
         let Some(part) = self.key_index.part() else { return };
-        if !is_unsaved(part.from, &part.changed, hash) || part.shared.is_over() {
+        if part.shared.is_over() {
+            return;
+        }
+        if !is_unsaved(part.from, &part.changed, hash) {
+            if !keeps_value && part.shared.shares_texts() {
+                let shared = Arc::clone(&part.shared);
+                for at in self.table.slots_of(hash, hasher) {
+                    self.table.at(at).object().inspect(|object| shared.leave(object));
+                }
+            }
             return;
         }
         part.changed.insert(hash, ());
