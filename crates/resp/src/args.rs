@@ -336,8 +336,11 @@ mod tests {
         bytes
     }
 
-    /// The arguments of the request at the end of a buffer, and its own bytes if they are known.
-    fn parse(buffer: &[u8], at: usize) -> Option<(Vec<Vec<u8>>, Option<Vec<u8>>)> {
+    /// The arguments of a request, and its own bytes if they are known.
+    type ParsedRequest = (Vec<Vec<u8>>, Option<Vec<u8>>);
+
+    /// Parses the request at the end of a buffer.
+    fn parse(buffer: &[u8], at: usize) -> Option<ParsedRequest> {
         let (mut spans, mut own) = (Vec::new(), Vec::new());
         let limits = Limits { bulk_bytes_max: 1 << 20, authenticated: true };
         let parsed = Parser::new(at).advance(buffer, limits, &mut spans, &mut own);
