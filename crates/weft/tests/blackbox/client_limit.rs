@@ -184,6 +184,12 @@ fn the_largest_go_first_on_all_threads_and_the_protected_stay() {
             field(&mut admin, &name, "tot-mem").unwrap_or(0) >= wants(size)
         });
     }
+    // From now on their output only becomes less.
+    let requests = sizes.iter().sum::<usize>() + 40;
+    let executed = format!("calls={requests},");
+    eventually("all requests are executed", || {
+        admin.ask("INFO commandstats").text().contains(&format!("cmdstat_get:{executed}"))
+    });
     // The limit has room for the smaller clients and the protected one, but for none of the larger
     // ones.
     let small = [0, 2, 4, 6].map(|number| format!("c{number}"));
