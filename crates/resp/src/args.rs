@@ -294,7 +294,6 @@ impl<'a> Iterator for Args<'a> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::request::{Limits, Parsed, Parser};
 
     fn texts(args: &Args<'_>) -> Vec<Vec<u8>> {
         args.iter().map(<[u8]>::to_vec).collect()
@@ -323,65 +322,5 @@ mod tests {
             let bytes = piece.and_then(|piece| piece.copy_to(&mut moved, &mut copied));
             assert_eq!((bytes, &moved[..], &copied[..]), (None, &[there][..], &b"before"[..]));
         }
-    }
-
-    /// A request as this program encodes it.
-    fn encode(args: &[Vec<u8>]) -> Vec<u8> {
-        let mut bytes = format!("*{}\r\n", args.len()).into_bytes();
-        for arg in args {
-            bytes.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
-            bytes.extend_from_slice(arg);
-            bytes.extend_from_slice(b"\r\n");
-        }
-        bytes
-    }
-
-    /// The arguments of a request, and its own bytes if they are known.
-    type ParsedRequest = (Vec<Vec<u8>>, Option<Vec<u8>>);
-
-    /// Parses the request at the end of a buffer.
-    fn parse(buffer: &[u8], at: usize) -> Option<ParsedRequest> {
-        let (mut spans, mut own) = (Vec::new(), Vec::new());
-        let limits = Limits { bulk_bytes_max: 1 << 20, authenticated: true };
-        let parsed = Parser::new(at).advance(buffer, limits, &mut spans, &mut own);
-        matches!(parsed, Ok(Parsed::Request(_))).then(|| {
-            let args = Args::new(buffer, &spans, &own);
-            (texts(&args), args.encoded().map(<[u8]>::to_vec))
-        })
-    }
-
-    #[test]
-    fn the_own_bytes_of_a_request_are_known_if_they_are_as_encoded_here() {
-        let value = vec![b'v'; 120];
-        let requests: [&[&[u8]]; 6] = [
-            &[b"SET", b"key", &value],
-            &[b"INCR", b""],
-            &[b"PEXPIREAT", b"k", b"1"],
-            &[b"FLUSHALL"],
-            &[b"RPUSH", b"k", b"\r\n", b"$3\r\n", b"*1\r\n", b"", b"7", b"8", b"9"],
-            &[b"a", &[b'b'; 3000]],
-        ];
-        for request in requests {
-            let request: Vec<Vec<u8>> = request.iter().map(|arg| arg.to_vec()).collect();
-            for before in [&b""[..], b"*3\r\n$3\r\n"] {
-                let mut bytes = [before, &encode(&request)].concat();
-                let (args, own) = parse(&bytes, before.len()).unwrap();
-                assert!(args == request && own == Some(encode(&request)));
-                for at in before.len()..bytes.len() {
-                    for other in *b"\r\n0$*x" {
-                        let byte = std::mem::replace(&mut bytes[at], other);
-                        if let Some((args, Some(own))) = parse(&bytes, before.len()) {
-                            assert_eq!(own, encode(&args), "byte {at} of {request:?}: {other}");
-                        }
-                        bytes[at] = byte;
-                    }
-                }
-            }
-        }
-        for unknown in [&[&b"0123456789"[..], b"a"][..], &[&b"a"[..]; 10]] {
-            let request: Vec<Vec<u8>> = unknown.iter().map(|arg| arg.to_vec()).collect();
-            assert_eq!(parse(&encode(&request), 0), Some((request, None)));
-        }
-        assert_eq!(parse(b"INCR k\r\n", 0).unwrap().1, None);
     }
 }

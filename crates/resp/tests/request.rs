@@ -232,3 +232,51 @@ fn each_error_has_its_text() {
     assert_eq!(error(b"*1\r\n$16385\r\n", CLOSED), unauthenticated);
     assert_eq!(error(b"*10\r\n$16384\r\n", CLOSED), "none");
 }
+
+/// The arguments of a request, and its own bytes if they are known.
+type ParsedRequest = (Vec<Vec<u8>>, Option<Vec<u8>>);
+
+/// Parses the request at the end of a buffer.
+fn parse(buffer: &[u8], at: usize) -> Option<ParsedRequest> {
+    let (mut spans, mut own) = (Vec::new(), Vec::new());
+    let parsed = Parser::new(at).advance(buffer, OPEN, &mut spans, &mut own);
+    matches!(parsed, Ok(Parsed::Request(_))).then(|| {
+        let args = Args::new(buffer, &spans, &own);
+        (args.iter().map(<[u8]>::to_vec).collect(), args.encoded().map(<[u8]>::to_vec))
+    })
+}
+
+#[test]
+fn the_own_bytes_of_a_request_are_known_if_they_are_as_encoded_here() {
+    let value = vec![b'v'; 120];
+    let requests: [&[&[u8]]; 6] = [
+        &[b"SET", b"key", &value],
+        &[b"INCR", b""],
+        &[b"PEXPIREAT", b"k", b"1"],
+        &[b"FLUSHALL"],
+        &[b"RPUSH", b"k", b"\r\n", b"$3\r\n", b"*1\r\n", b"", b"7", b"8", b"9"],
+        &[b"a", &[b'b'; 3000]],
+    ];
+    for request in requests {
+        let request: Vec<Vec<u8>> = request.iter().map(|arg| arg.to_vec()).collect();
+        for before in [&b""[..], b"*3\r\n$3\r\n"] {
+            let mut bytes = [before, &encode(&request)].concat();
+            let (args, own) = parse(&bytes, before.len()).unwrap();
+            assert!(args == request && own == Some(encode(&request)));
+            for at in before.len()..bytes.len() {
+                for other in *b"\r\n0$*x" {
+                    let byte = std::mem::replace(&mut bytes[at], other);
+                    if let Some((args, Some(own))) = parse(&bytes, before.len()) {
+                        assert_eq!(own, encode(&args), "byte {at} of {request:?}: {other}");
+                    }
+                    bytes[at] = byte;
+                }
+            }
+        }
+    }
+    for unknown in [&[&b"0123456789"[..], b"a"][..], &[&b"a"[..]; 10]] {
+        let request: Vec<Vec<u8>> = unknown.iter().map(|arg| arg.to_vec()).collect();
+        assert_eq!(parse(&encode(&request), 0), Some((request, None)));
+    }
+    assert_eq!(parse(b"INCR k\r\n", 0).unwrap().1, None);
+}

@@ -16,7 +16,7 @@ pub struct Table {
     entries: Vec<Entry>,
     /// Entry indexes plus one, by the hash of the name; linear probing.
     slots: Box<[u16]>,
-    /// Some commands have other names, or none.
+    /// There are `rename-command` lines.
     has_renamed: bool,
 }
 
@@ -34,12 +34,9 @@ impl Table {
         call_of: fn(H) -> Call,
         renamed: &RenamedCommands,
     ) {
+        self.has_renamed |= !renamed.is_empty();
         for row in rows.iter().copied().flatten() {
-            let called = renamed.called(row.spec.name);
-            let name = row.spec.name.as_bytes();
-            self.has_renamed |=
-                called.as_ref().is_none_or(|called| !called.eq_ignore_ascii_case(name));
-            self.add(row, call_of, None, called);
+            self.add(row, call_of, None, renamed.called(row.spec.name));
         }
     }
 

@@ -226,6 +226,7 @@ impl<L: Features> Executor<'_, L> {
             return self.check_without_access(entry, command_flags & mask);
         }
         let asked = command_flags & self.worker.admission_mask;
+        // Mostly nothing else is asked of a write that is logged.
         if asked == LOGS && self.worker.turn.effects.has_log_room() {
             return Ok(Manner::Usual);
         }

@@ -114,9 +114,8 @@ mod tests {
     use crate::config::Config;
     use crate::state::node::Node;
 
-    /// A request of 2 to 5 ms can prevent that a thread stops all others, as a longer one can.
     #[test]
-    fn a_request_is_slow_from_some_milliseconds_on() {
+    fn a_request_is_slow_from_five_milliseconds_on() {
         let node = Arc::new(Node::new(Config::default(), 1, 1));
         let mut worker = Worker::new(node, 0, crate::table(), 1, 1000.0);
         let time = Time { unix_us: 0, steady_ms: 0 };

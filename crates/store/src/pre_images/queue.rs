@@ -24,7 +24,7 @@ pub(crate) struct PreImages {
     saved_bytes: AtomicUsize,
     /// Long strings that saved keys share with the keyspace, by their addresses.
     shared_texts: Mutex<HashMap<usize, Weak<SharedText>>>,
-    /// There has been one.
+    /// Whether there are some.
     shares_texts: AtomicBool,
     pending: Mutex<VecDeque<Arc<PendingPreImage>>>,
     emptied: Mutex<Vec<Emptied>>,
@@ -134,8 +134,9 @@ impl PreImages {
     pub(crate) fn save(&self, hash: u64, saved: Saved) {
         self.saved_bytes.fetch_add(saved.bytes.bytes(), Ordering::Relaxed);
         if let (Some(text), Some(shared)) = (long_text(&saved.record), &saved.shared_text) {
-            lock(&self.shared_texts).insert(address_of(text), Arc::downgrade(shared));
-            self.shares_texts.store(true, Ordering::Relaxed);
+            self.change_shared_texts(|texts| {
+                texts.insert(address_of(text), Arc::downgrade(shared));
+            });
         }
         lock(&self.saved[hash as usize % LANES]).push(saved);
     }
@@ -151,7 +152,15 @@ impl PreImages {
         self.saved_bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether saved keys may share long strings with the keyspace.
+    /// Changes the list of long strings that saved keys share with the keyspace.
+    fn change_shared_texts(&self, change: impl FnOnce(&mut HashMap<usize, Weak<SharedText>>)) {
+        let mut texts = lock(&self.shared_texts);
+        change(&mut texts);
+        self.shares_texts.store(!texts.is_empty(), Ordering::Relaxed);
+    }
+
+    /// Whether saved keys may share long strings with the keyspace. A key that was saved under the
+    /// caller's lock of its shard is among them until its copy is written.
     pub(crate) fn shares_texts(&self) -> bool {
         self.shares_texts.load(Ordering::Relaxed)
     }
@@ -171,7 +180,9 @@ impl PreImages {
 
     pub(crate) fn forget(&self, saved: &Saved) {
         if let (Some(text), Some(_)) = (long_text(&saved.record), &saved.shared_text) {
-            lock(&self.shared_texts).remove(&address_of(text));
+            self.change_shared_texts(|texts| {
+                texts.remove(&address_of(text));
+            });
         }
         self.saved_bytes.fetch_sub(saved.bytes.bytes(), Ordering::Relaxed);
     }
