@@ -126,6 +126,19 @@ fn wait_for_stop(server: &Server) {
     eventually("it stops", || number(server, "current_save_keys_processed") > 0);
 }
 
+/// Fills databases 0 and 1, so that each shard has keys of both, and selects database 1: as the
+/// snapshot writes the keys of database 0 first in each shard, it stops before it has written any
+/// key of the other.
+fn leave_first_database(client: &mut Client) {
+    // Many more than shards.
+    let keys: Vec<String> = (0..30_000).map(|key| format!("key{key}")).collect();
+    let pairs = keys.iter().flat_map(|key| [key.as_bytes(), b"value"]);
+    let request: Vec<&[u8]> = std::iter::once(&b"MSET"[..]).chain(pairs).collect();
+    assert_eq!(client.ask_args(&request).text(), "OK");
+    client.ok("SELECT 1");
+    assert_eq!(client.ask_args(&request).text(), "OK");
+}
+
 /// No more memory than now may be used.
 fn limit_memory(server: &Server, client: &mut Client) {
     let limit = number(server, "used_memory") + 64 * KB as u64;
@@ -212,7 +225,7 @@ fn a_flush_during_a_snapshot_makes_room() {
 fn only_values_that_leave_the_keyspace_do_not_count() {
     let server = start_stopping();
     let mut client = server.client();
-    (0..2000).for_each(|key| drop(set(&mut client, &format!("small{key}"), 100)));
+    leave_first_database(&mut client);
     assert_eq!(set(&mut client, "text", KB * KB), Value::simple("OK"));
     (0..20).for_each(|key| assert_eq!(client.ask(&format!("COPY text copy{key}")).int(), 1));
     for key in 0..10 {
@@ -229,7 +242,7 @@ fn only_values_that_leave_the_keyspace_do_not_count() {
         assert_eq!(client.ask(&format!("EXPIRE long{key} 10000")).int(), 1);
     }
     client.ok("RENAME long3 other");
-    assert_eq!(client.ask("MOVE long4 1").int(), 1);
+    assert_eq!(client.ask("MOVE long4 2").int(), 1);
     assert!(kept() < 50 * KB, "{}", kept());
     // Nine values leave it, and are excluded until the snapshot has written them. Some had been
     // given an expiry or another name before.
