@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use node::Node;
 use node::config::Config;
@@ -63,14 +64,26 @@ fn the_save_after_flushall_does_not_wait_for_a_save_without_a_cut() {
 #[test]
 fn a_save_without_a_cut_ends_when_its_caller_must() {
     let (node, saves, slow) = beside_slow_command("signal");
+    let is_wanted = AtomicBool::new(true);
     std::thread::scope(|scope| {
-        let saving = scope.spawn(|| saves.save(&|| false));
+        let saving = scope.spawn(|| saves.save(&|| is_wanted.load(Ordering::Relaxed)));
         while node.snapshots.figures.lock().running.is_none() {
             std::thread::yield_now();
         }
+        is_wanted.store(false, Ordering::Relaxed);
         node.snapshots.give_up_pending();
         assert_eq!(saving.join().unwrap(), Ok(false));
     });
+    slow.leave();
+    remove_folder(&node);
+}
+
+/// A signal comes between the moment when SAVE is received and the moment when its save begins.
+#[test]
+fn a_save_without_a_cut_ends_when_its_caller_must_before_it_begins() {
+    let (node, saves, slow) = beside_slow_command("early-signal");
+    node.snapshots.give_up_pending();
+    assert_eq!(saves.save(&|| false), Ok(false));
     slow.leave();
     remove_folder(&node);
 }

@@ -259,6 +259,10 @@ impl Saves {
     pub fn save(&self, is_wanted: &dyn Fn() -> bool) -> Result<bool, NotBegun> {
         let mut saving = self.begin_save(Purpose::Save)?;
         loop {
+            if !is_wanted() {
+                // A signal that came before this save began could not end it.
+                self.keyspace.node.snapshots.give_up_pending();
+            }
             match saving.wait_for_result() {
                 SaveResult::Saved => return Ok(true),
                 SaveResult::Failed => return Ok(false),
