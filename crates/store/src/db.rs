@@ -36,7 +36,6 @@ use keys::{Cleared, GuardedKeys};
 use crate::event::KeyspaceEvent;
 use crate::key::Key;
 use crate::key_index::{IndexEntry, KeyIndex};
-use crate::pre_images::pending::PendingPreImage;
 use crate::size_class::SizeClass;
 use crate::turn::Turn;
 use crate::value::stored::{Object, Stored, StoredType, ValueKind};
@@ -467,6 +466,7 @@ impl Db {
         self.touch(turn, at);
         turn.keys.add(self.number, -1);
         let cleared = self.before_move(&turn.hasher, key.hash);
+        self.note_departure(turn, at);
         let record = self.table.remove(at, &turn.hasher, cleared);
         Some(self.note_detached(turn, key.hash, record))
     }
@@ -481,7 +481,7 @@ impl Db {
         let noted = marks::key_changes(turn, key.bytes);
         self.changed(noted, key.hash, IndexEntry::ABSENT, after);
         let cleared = self.before_change(&turn.hasher, key.hash);
-        self.note_arrival(key, record.view().object().and_then(PendingPreImage::of));
+        self.note_arrival(turn, key, record.view().object());
         self.add_record(turn, key.hash, record, cleared);
         turn.effects.note_new(self.number, key.bytes);
     }
@@ -495,7 +495,7 @@ impl Db {
         marks::key_expires(turn, key.hash, record.view().has_expiry());
         marks::field_expires(turn, key.hash, after.due.is_some());
         let cleared = self.before_change(&turn.hasher, key.hash);
-        self.note_arrival(key, record.view().object().and_then(PendingPreImage::of));
+        self.note_arrival(turn, key, record.view().object());
         let old = std::mem::replace(&mut *self.table.at_mut(at, cleared), record);
         let noted = marks::key_changes(turn, key.bytes);
         self.changed(noted, key.hash, before, after);
@@ -511,6 +511,7 @@ impl Db {
         new_key: &[u8],
     ) -> Option<Record<Object>> {
         let at = self.find(turn, key)?;
+        self.note_departure(turn, at);
         Some(self.table.at(at).duplicate(new_key))
     }
 

@@ -9,6 +9,7 @@ use crate::effect::Effects;
 use crate::key::Key;
 use crate::key_counts::{KeyCount, KeyCounts};
 use crate::lazy_free::{FreeBacklog, LazyFree};
+use crate::pre_images::queue::PreImages;
 use crate::shard_sets::ShardSets;
 use crate::value::stored::Stored;
 
@@ -88,6 +89,8 @@ pub struct Turn {
     /// Whether a script runs the command: then its result must not depend on the order of a set's
     /// members.
     pub in_script: bool,
+    /// The snapshot that may share the long string of a record on its way to another key.
+    pub(crate) departed: Option<Arc<PreImages>>,
     /// The process's key hash.
     pub hasher: KeyHasher,
 }
@@ -123,6 +126,7 @@ impl Turn {
             unlink_emptied: false,
             restores_unchecked: false,
             in_script: false,
+            departed: None,
             hasher,
         }
     }

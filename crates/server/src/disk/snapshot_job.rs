@@ -248,8 +248,11 @@ impl SnapshotJob {
             publish();
             progress.keys.fetch_add(keys, Ordering::Relaxed);
             if key_delay_us != 0 {
-                let is_wanted =
-                    || !cancel.load(Ordering::Relaxed) && (pacing.key_delay_us)() == key_delay_us;
+                let is_wanted = || {
+                    self.snapshot.look_again();
+                    publish();
+                    !cancel.load(Ordering::Relaxed) && (pacing.key_delay_us)() == key_delay_us
+                };
                 delay(key_delay_us, keys, &mut left, &is_wanted);
             }
             if cancel.load(Ordering::Relaxed) {

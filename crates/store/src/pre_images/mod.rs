@@ -5,4 +5,5 @@ pub(crate) mod collection;
 pub(crate) mod pending;
 pub(crate) mod progress;
 pub(crate) mod queue;
+pub(crate) mod shared_texts;
 pub(crate) mod sink;

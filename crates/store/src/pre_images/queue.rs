@@ -2,9 +2,9 @@
 //!
 //! Each lock is held for one push or take, and no other lock is taken in between.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base::hash::ByKeyHash;
 use base::uncounted::SnapshotBytes;
@@ -12,6 +12,7 @@ use ds::record::Record;
 use ds::table::{IntoRecords, Table};
 
 use super::pending::PendingPreImage;
+use super::shared_texts::{SharedTexts, long_text};
 use crate::value::freed_bytes::emptied_bytes;
 use crate::value::stored::Object;
 
@@ -22,10 +23,12 @@ const LANES: usize = 16;
 pub(crate) struct PreImages {
     saved: [Mutex<Vec<Saved>>; LANES],
     saved_bytes: AtomicUsize,
-    /// Long strings that saved keys share with the keyspace, by their addresses.
-    shared_texts: Mutex<HashMap<usize, Weak<SharedText>>>,
+    /// Long strings of saved keys.
+    shared_texts: Mutex<SharedTexts>,
     /// Whether there are some.
     shares_texts: AtomicBool,
+    /// Whether some must be looked at again.
+    has_dropped_texts: AtomicBool,
     pending: Mutex<VecDeque<Arc<PendingPreImage>>>,
     emptied: Mutex<Vec<Emptied>>,
     /// A pending collection was dropped.
@@ -40,45 +43,14 @@ pub(crate) struct Saved {
     pub(crate) db: u32,
     pub(crate) record: Record<Object>,
     bytes: SnapshotBytes,
-    shared_text: Option<Arc<SharedText>>,
-}
-
-/// A long string that a saved key shares with the keyspace.
-#[derive(Debug, Default)]
-struct SharedText {
-    /// Its bytes, when the keyspace has it no longer.
-    left: Mutex<SnapshotBytes>,
 }
 
 impl Saved {
-    /// A copy of a record whose value stays in the keyspace.
-    pub(crate) fn staying(db: u32, record: Record<Object>) -> Self {
+    /// A copy of a record. It shares a long string with the keyspace.
+    pub(crate) fn new(db: u32, record: Record<Object>) -> Self {
         let bytes = SnapshotBytes::new(bytes_of(&record));
-        let shared_text = long_text(&record).map(|_| Arc::default());
-        Self { db, record, bytes, shared_text }
+        Self { db, record, bytes }
     }
-
-    /// A copy of a record whose value a command is about to change. It then has the only reference
-    /// to a long string, unless a copy of the key or a reply shares it: then it counts as in use,
-    /// also after these are gone.
-    pub(crate) fn going(db: u32, record: Record<Object>) -> Self {
-        let text = long_text(&record).filter(|text| Arc::strong_count(text) == 2);
-        let text_bytes = text.map_or(0, |text| text.capacity());
-        let bytes = SnapshotBytes::new(bytes_of(&record) + text_bytes);
-        Self { db, record, bytes, shared_text: None }
-    }
-}
-
-/// The value of a record, if it is a long string.
-fn long_text(record: &Record<Object>) -> Option<&Arc<Vec<u8>>> {
-    match record.view().object() {
-        Some(Object::String(text)) => Some(text),
-        _ => None,
-    }
-}
-
-fn address_of(text: &Arc<Vec<u8>>) -> usize {
-    Arc::as_ptr(text).addr()
 }
 
 /// The keys of a database that was emptied.
@@ -97,13 +69,15 @@ pub(crate) struct Emptied {
 
 impl Emptied {
     /// The records of a database's part of a shard. `from` and `changed` are those of its progress.
+    /// `is_dropped` says whether otherwise only saved keys have a long string that is shared.
     pub(crate) fn new(
         db: u32,
         table: Table<Object>,
         from: Option<u32>,
         changed: ByKeyHash<()>,
+        is_dropped: &dyn Fn(&Arc<Vec<u8>>) -> bool,
     ) -> Self {
-        let bytes = SnapshotBytes::new(emptied_bytes(&table));
+        let bytes = SnapshotBytes::new(emptied_bytes(&table, is_dropped));
         Self { db, left: table.len(), records: table.into_iter(), bytes, from, changed }
     }
 
@@ -131,11 +105,13 @@ pub(crate) fn bytes_of(record: &Record<Object>) -> usize {
 }
 
 impl PreImages {
-    pub(crate) fn save(&self, hash: u64, saved: Saved) {
+    /// Adds a saved key. `keeps_value` if the value of the key stays in the keyspace.
+    pub(crate) fn save(&self, hash: u64, saved: Saved, keeps_value: bool) {
         self.saved_bytes.fetch_add(saved.bytes.bytes(), Ordering::Relaxed);
-        if let (Some(text), Some(shared)) = (long_text(&saved.record), &saved.shared_text) {
-            self.change_shared_texts(|texts| {
-                texts.insert(address_of(text), Arc::downgrade(shared));
+        if let Some(text) = long_text(saved.record.view().object()) {
+            self.with_texts(|texts| {
+                texts.add(text);
+                if keeps_value { 0 } else { texts.drop_owner(text) }
             });
         }
         lock(&self.saved[hash as usize % LANES]).push(saved);
@@ -152,11 +128,12 @@ impl PreImages {
         self.saved_bytes.load(Ordering::Relaxed)
     }
 
-    /// Changes the list of long strings that saved keys share with the keyspace.
-    fn change_shared_texts(&self, change: impl FnOnce(&mut HashMap<usize, Weak<SharedText>>)) {
+    /// Runs `work` with the long strings of saved keys. It returns how many bytes it has excluded.
+    fn with_texts(&self, work: impl FnOnce(&mut SharedTexts) -> usize) {
         let mut texts = lock(&self.shared_texts);
-        change(&mut texts);
+        self.saved_bytes.fetch_add(work(&mut texts), Ordering::Relaxed);
         self.shares_texts.store(!texts.is_empty(), Ordering::Relaxed);
+        self.has_dropped_texts.store(texts.has_dropped(), Ordering::Relaxed);
     }
 
     /// Whether saved keys may share long strings with the keyspace. A key that was saved under the
@@ -165,26 +142,40 @@ impl PreImages {
         self.shares_texts.load(Ordering::Relaxed)
     }
 
-    /// A command is about to change the value of a key that was saved before. If a saved key has
-    /// the only other reference to its long string, only the snapshot needs that from now on.
+    /// A command is about to change the value of a key that was saved before. If otherwise only
+    /// saved keys have its long string, only the snapshot needs that from now on.
     pub(crate) fn leave(&self, object: &Object) {
-        let Object::String(text) = object else { return };
-        if Arc::strong_count(text) != 2 {
-            return;
-        }
-        let shared = lock(&self.shared_texts).get(&address_of(text)).and_then(Weak::upgrade);
-        if let Some(shared) = shared {
-            lock(&shared.left).set(text.capacity());
+        if let Some(text) = long_text(Some(object)) {
+            self.with_texts(|texts| texts.drop_owner(text));
         }
     }
 
+    /// Looks again at some long strings that keys have dropped: the other keys and replies that
+    /// shared them may be gone. For the walker, often.
+    pub(crate) fn look_again(&self) {
+        if self.has_dropped_texts.load(Ordering::Relaxed) {
+            self.with_texts(SharedTexts::look_again);
+        }
+    }
+
+    /// Checks that exactly those long strings are excluded that only saved keys have.
+    #[cfg(test)]
+    pub(crate) fn check_texts(&self) {
+        if !self.is_over() {
+            lock(&self.shared_texts).check();
+        }
+    }
+
+    /// Removes a key that will be written, and its bytes.
     pub(crate) fn forget(&self, saved: &Saved) {
-        if let (Some(text), Some(_)) = (long_text(&saved.record), &saved.shared_text) {
-            self.change_shared_texts(|texts| {
-                texts.remove(&address_of(text));
+        let mut bytes = saved.bytes.bytes();
+        if let Some(text) = long_text(saved.record.view().object()) {
+            self.with_texts(|texts| {
+                bytes += texts.remove(text);
+                0
             });
         }
-        self.saved_bytes.fetch_sub(saved.bytes.bytes(), Ordering::Relaxed);
+        self.saved_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn push_pending(&self, pending: Arc<PendingPreImage>) {
@@ -195,8 +186,25 @@ impl PreImages {
         lock(&self.pending).pop_front()
     }
 
-    pub(crate) fn empty(&self, emptied: Emptied) {
+    /// Adds the records of a database's part of a shard. See [`Emptied::new`].
+    pub(crate) fn empty(
+        &self,
+        db: u32,
+        table: Table<Object>,
+        from: Option<u32>,
+        changed: ByKeyHash<()>,
+    ) {
+        let shares_texts = self.shares_texts();
+        let is_dropped =
+            |text: &Arc<Vec<u8>>| shares_texts && lock(&self.shared_texts).has_one_owner(text);
+        let emptied = Emptied::new(db, table, from, changed, &is_dropped);
         lock(&self.emptied).push(emptied);
+        if shares_texts {
+            self.with_texts(|texts| {
+                texts.drop_all();
+                0
+            });
+        }
     }
 
     pub(crate) fn next_emptied(&self) -> Option<Emptied> {

@@ -121,6 +121,12 @@ impl Snapshot {
         self.shared.saved_bytes()
     }
 
+    /// Excludes the memory of some long strings that only the snapshot has since replies or other
+    /// keys that shared them are gone. Each [task](Self::next) does so too.
+    pub fn look_again(&self) {
+        self.shared.look_again();
+    }
+
     /// Whether data of the cut was lost, so that the sink's data is incomplete. This would be a
     /// bug.
     pub fn is_damaged(&self) -> bool {
@@ -140,6 +146,7 @@ impl Snapshot {
     /// The next task.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Task {
+        self.look_again();
         loop {
             if self.has_unlocked() {
                 return Task::Unlocked;

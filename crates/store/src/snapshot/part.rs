@@ -13,7 +13,9 @@ use crate::key::Key;
 use crate::pre_images::pending::{CollectionPlace, PendingPreImage};
 use crate::pre_images::progress::{DbProgress, is_unsaved};
 use crate::pre_images::queue::{Emptied, PreImages, Saved};
+use crate::pre_images::shared_texts::long_text;
 use crate::pre_images::sink::{CollectionHead, KeySink};
+use crate::turn::Turn;
 use crate::value::stored::{Object, Stored};
 
 /// The walker's arguments of a step.
@@ -67,11 +69,7 @@ impl Db {
             if !self.begin_pending(&shared, number, hasher, at, hash) {
                 let record = self.table.at(at);
                 let record = record.duplicate(record.key());
-                let saved = match keeps_value {
-                    true => Saved::staying(number, record),
-                    false => Saved::going(number, record),
-                };
-                shared.save(hash, saved);
+                shared.save(hash, Saved::new(number, record), keeps_value);
             }
         }
     }
@@ -125,7 +123,7 @@ impl Db {
                     Some(Object::String(text)) => {
                         step.budget.spend(text.len());
                         let record = record.duplicate(record.key());
-                        shared.save(hash, Saved::staying(number, record));
+                        shared.save(hash, Saved::new(number, record), true);
                     }
                     Some(object) if object.shape().is_some() => large.push(hash),
                     _ => step.sink.entry(number, Stored(record)),
@@ -148,16 +146,31 @@ impl Db {
         next.is_none()
     }
 
-    /// Records the new key of a collection that came from elsewhere and is still pending.
-    #[inline]
-    pub(crate) fn note_arrival(&mut self, key: Key<'_>, object: Option<&Arc<PendingPreImage>>) {
-        let Some(pending) = object else { return };
-        pending.moved_to(key);
-        if !self.in_snapshot
-            && let Some(shared) = pending.shared()
+    /// A record is about to go to another key, or is copied. The part of a database that gets it
+    /// must notice when a command drops its long string, which the snapshot may share.
+    pub(crate) fn note_departure(&mut self, turn: &mut Turn, at: usize) {
+        turn.departed = None;
+        if self.in_snapshot
+            && let Some(part) = self.key_index.part()
+            && (part.from.is_some() || part.shared.shares_texts())
+            && long_text(self.table.at(at).object()).is_some()
         {
-            // No other key here is part of the snapshot, but if the database is emptied, the
-            // collection is needed.
+            turn.departed = Some(Arc::clone(&part.shared));
+        }
+    }
+
+    /// Records the new key of a collection that came from elsewhere and is still pending, and joins
+    /// the snapshot that shares a long string from elsewhere.
+    #[inline]
+    pub(crate) fn note_arrival(&mut self, turn: &mut Turn, key: Key<'_>, object: Option<&Object>) {
+        let pending = object.and_then(PendingPreImage::of);
+        pending.inspect(|pending| pending.moved_to(key));
+        let departed = turn.departed.take();
+        if !self.in_snapshot
+            && let Some(shared) = pending.and_then(|pending| pending.shared()).or(departed)
+        {
+            // No other key here is part of the snapshot. If the database is emptied, the collection
+            // is needed.
             self.set_part(&shared, None);
         }
     }
@@ -166,7 +179,7 @@ impl Db {
     pub(crate) fn hand_emptied(&mut self, table: Table<Object>) -> Table<Object> {
         let Some(part) = self.key_index.part() else { return table };
         let (from, changed) = (part.from.take(), std::mem::take(&mut part.changed));
-        part.shared.empty(Emptied::new(part.number, table, from, changed));
+        part.shared.empty(part.number, table, from, changed);
         Table::default()
     }
 

@@ -6,8 +6,12 @@ mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use base::uncounted::thread_snapshot_bytes;
+
 use self::values::{Collector, dump};
 use self::world::{SnapshotFault, SnapshotWorld};
+use crate::db::ExpiryChange;
+use crate::new::string::NewString;
 
 /// Schedules of a test, unless `SNAPSHOT_SCHEDULES` in the environment sets another number.
 const SCHEDULES: u64 = 300;
@@ -88,5 +92,42 @@ fn a_snapshot_is_the_state_at_the_cut() {
             eprintln!("seed {seed}");
             std::panic::resume_unwind(cause);
         }
+    }
+}
+
+/// A part of a database that had no key at the cut gets a long string that the snapshot shares.
+#[test]
+fn a_string_is_excluded_when_its_new_database_drops_it() {
+    const NAME: &[u8] = b"text";
+    for copies in [false, true] {
+        let mut world = SnapshotWorld::new(1);
+        let long = vec![b'x'; 17_000];
+        world.with_db(0, NAME, |db, turn| {
+            let key = turn.key(NAME);
+            db.put(turn, key, NewString::raw(&long, None), ExpiryChange::Clear)
+        });
+        let mut snapshot = world.cut();
+        let record = world.with_db(0, NAME, |db, turn| {
+            let key = turn.key(NAME);
+            if copies { db.duplicate(turn, key, NAME) } else { db.take(turn, key) }
+        });
+        world.with_db(1, NAME, |db, turn| {
+            let key = turn.key(NAME);
+            db.insert(turn, key, record.unwrap());
+        });
+        for db in 0..2 {
+            let is_excluded = thread_snapshot_bytes() >= long.len() as i64;
+            assert!(!is_excluded, "copies: {copies}");
+            world.with_db(db, NAME, |db, turn| {
+                let key = turn.key(NAME);
+                db.remove(turn, key);
+            });
+            world.turn.lazy_free.clear();
+        }
+        assert!(thread_snapshot_bytes() >= long.len() as i64, "copies: {copies}");
+        let mut sink = Collector::default();
+        world.finish(&mut snapshot, &mut sink, 0, 1000);
+        assert_eq!(sink.dump.len(), 1);
+        assert!(world.is_clean());
     }
 }

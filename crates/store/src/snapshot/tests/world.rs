@@ -92,7 +92,7 @@ impl SnapshotWorld {
         format!("{kind}{number}").into_bytes()
     }
 
-    fn with_db<R>(
+    pub fn with_db<R>(
         &mut self,
         db: usize,
         name: &[u8],
@@ -432,6 +432,7 @@ impl SnapshotWorld {
         bytes_max: u64,
     ) -> bool {
         let task = snapshot.next();
+        snapshot.shared.check_texts();
         for _ in 0..self.below(2 * happening + 1) {
             self.happen();
             self.tamper();
