@@ -7,8 +7,8 @@ use super::worker::Worker;
 /// How old the time may be when a command begins, in microseconds. Its milliseconds are those of
 /// that moment.
 const TIME_AGE_US_MAX: i64 = 500;
-/// Microseconds after which a request is slow: then its client is held while others want to stop
-/// all threads. Shorter ones are not, since they would wait for the slow ones.
+/// Microseconds after which a request is slow: then its client is held for a while when a thread
+/// wants to stop all others in vain.
 const SLOW_US: u64 = 5000;
 /// The system's clock and what is derived from the TSC differ by less, in microseconds.
 const CLOCKS_DIFFER_US_MAX: i64 = 1000;
@@ -81,12 +81,16 @@ impl Worker {
         tsc.wrapping_sub(since_tsc) >= self.client_tsc_max
     }
 
-    /// Whether the last request, which began at this TSC, was slow: a thread that stops all others
-    /// may wait for it in vain.
+    /// Microseconds of the last request, which began at this TSC, if it was slow: a thread that
+    /// stops all others may wait for it in vain. Otherwise 0. Time in which the thread waited for a
+    /// processor counts, because other threads wait for it as well.
     #[inline]
-    pub fn is_slow_since(&self, since_tsc: u64) -> bool {
-        self.has_used_turn(since_tsc)
-            && self.micros(self.last_tsc.wrapping_sub(since_tsc)) >= SLOW_US
+    pub fn slow_us_since(&self, since_tsc: u64) -> u32 {
+        if !self.has_used_turn(since_tsc) {
+            return 0;
+        }
+        let us = self.micros(self.last_tsc.wrapping_sub(since_tsc));
+        if us < SLOW_US { 0 } else { u32::try_from(us).unwrap_or(u32::MAX) }
     }
 
     /// Microseconds in this many TSC cycles.
@@ -119,14 +123,14 @@ mod tests {
         let node = Arc::new(Node::new(Config::default(), 1, 1));
         let mut worker = Worker::new(node, 0, crate::table(), 1, 1000.0);
         let time = Time { unix_us: 0, steady_ms: 0 };
-        for (us, is_slow) in [(4999, false), (5000, true), (9000, true)] {
+        for (us, slow_us) in [(4999, 0), (5000, 5000), (9000, 9000)] {
             worker.go_on(us * 1000, || time);
-            assert_eq!(worker.is_slow_since(0), is_slow, "{us}");
+            assert_eq!(worker.slow_us_since(0), slow_us, "{us}");
         }
         // The time before it began, at a closed gate, does not count.
         worker.go_on(10_000_000, || time);
         let began_tsc = worker.last_tsc();
         worker.go_on(10_500_000, || time);
-        assert!(!worker.is_slow_since(began_tsc));
+        assert_eq!(worker.slow_us_since(began_tsc), 0);
     }
 }

@@ -12,6 +12,7 @@ use super::aof_thread::{AofThread, RETRY_MS, now_ms};
 use super::aof_writer::AofWriter;
 use super::rewrite::{self, Rewrite, RewriteWatch, format_of};
 use super::snapshot_job::{NotCut, SnapshotJob};
+use crate::keyspace::shim::now_us;
 use crate::log::places::Places;
 use crate::system::real_disk::RealDisk;
 use crate::system::server_log::{notice, warning};
@@ -41,12 +42,12 @@ impl AofThread {
             // Writes of a thread that does not log yet would be missing after the cut.
             return;
         }
-        if let Some((period, attempts)) = &mut self.slow_commands {
+        if let Some(wait) = &mut self.slow_commands {
             // No client is held while another snapshot is written.
             if self.keyspace.node.snapshots.figures.lock().running.is_none() {
-                self.keyspace.shards.stoppers.wait(*attempts);
+                wait.go_on(now_us(), &self.keyspace.shards.stoppers);
             }
-            if !period.is_over() {
+            if !wait.period.is_over() {
                 return;
             }
         }
@@ -86,10 +87,10 @@ impl AofThread {
         let source = &self.source;
         let at_cut = || Cut { position: source.cut(), database: 0 };
         let mut pending = SnapshotJob::reserve(&self.keyspace).ok_or(None)?;
-        pending.attempts = self.slow_commands.take().map_or(0, |(_, attempts)| attempts);
+        pending.attempts = self.slow_commands.take().map_or(0, |wait| wait.attempts);
         let (job, cut) = pending.try_cut(&at_cut).map_err(|why| {
             if let NotCut::Later(pending) = why {
-                self.slow_commands = pending.period.map(|period| (period, pending.attempts));
+                self.slow_commands = pending.wait;
             }
             None
         })?;

@@ -22,7 +22,6 @@ use node::state::append_only_figures::AppendOnlyFigures;
 use node::state::refusals::Cause;
 use persist::aof::{Aof, PendingSync, TriedSync};
 use persist::disk::Disk;
-use sync::gate::GracePeriod;
 
 use super::aof_files::names;
 use super::aof_lock::AofLock;
@@ -32,7 +31,7 @@ use super::complaint::Complaint;
 use super::fsync_thread;
 use super::rewrite::RewriteWatch;
 use crate::keyspace::shared_keyspace::SharedKeyspace;
-use crate::keyspace::stop_waits::GRACE_LOOK;
+use crate::keyspace::stop_waits::{AttemptWait, GRACE_LOOK};
 use crate::log::log_slot::LogSlot;
 use crate::log::places::Places;
 use crate::log::ring::LogRing;
@@ -66,9 +65,9 @@ pub struct AofThread {
     pub(super) rewrite: Option<RewriteWatch>,
     /// While a base is written without an append-only file, with where logs may have been left.
     pub(super) rewrite_lock: Option<(AofLock, Places)>,
-    /// The commands that prevented the cut of a rewrite, which is tried again when they are over,
-    /// and how often it was tried.
-    pub(super) slow_commands: Option<(GracePeriod, u32)>,
+    /// The wait for the commands that prevented the cut of a rewrite, which is tried again when
+    /// they are over.
+    pub(super) slow_commands: Option<AttemptWait>,
     /// A rewrite should begin as soon as it can.
     pub(super) is_due: bool,
     /// The process ends: nothing that is due begins until that is called off.

@@ -26,13 +26,13 @@ use persist::rdb::reader::DatabaseSizes;
 use script::Library;
 use store::snapshot::{Budget, KeySink, Task};
 use store::{Shard, Snapshot};
-use sync::gate::{GracePeriod, Pass};
+use sync::gate::Pass;
 
 use crate::keyspace::gate_passes::SNAPSHOT_PASS;
 use crate::keyspace::shard_locks::NoOtherClients;
 use crate::keyspace::shared_keyspace::SharedKeyspace;
 use crate::keyspace::shim::now_us;
-use crate::keyspace::stop_waits::{GRACE_LOOK, closed_until_us};
+use crate::keyspace::stop_waits::{AttemptWait, GRACE_LOOK, closed_until_us};
 use crate::keyspace::thread_waits::{ThreadWaits, Waited};
 
 /// Bytes that a step under a shard's lock may cover.
@@ -80,8 +80,8 @@ pub struct Pacing<'a> {
 pub struct PendingSnapshot {
     keyspace: Arc<SharedKeyspace>,
     pass: Pass,
-    /// The commands that prevented the last attempt.
-    pub period: Option<GracePeriod>,
+    /// The wait for the commands that prevented the last attempt.
+    pub wait: Option<AttemptWait>,
     /// How often it was tried.
     pub attempts: u32,
 }
@@ -130,8 +130,12 @@ impl PendingSnapshot {
         if busy.any() {
             return Err(NotCut::BusyScript(self));
         }
-        if self.period.as_mut().is_some_and(|period| !period.is_over()) {
-            return Err(NotCut::Later(self));
+        let stoppers = &self.keyspace.shards.stoppers;
+        if let Some(wait) = &mut self.wait {
+            wait.go_on(now_us(), stoppers);
+            if !wait.period.is_over() {
+                return Err(NotCut::Later(self));
+            }
         }
         self.attempts += 1;
         let until_us = closed_until_us(self.attempts);
@@ -141,7 +145,8 @@ impl PendingSnapshot {
             Some(Some((parts, at_cut))) => Ok((parts.job(self.keyspace, self.pass), at_cut)),
             Some(None) => Err(NotCut::ScriptEnded),
             None => {
-                self.period = Some(self.pass.grace_period());
+                let begin = || self.pass.grace_period();
+                self.wait = Some(AttemptWait::begin(self.attempts, now_us(), stoppers, begin));
                 Err(NotCut::Later(self))
             }
         }
@@ -155,7 +160,6 @@ impl PendingSnapshot {
         is_wanted: &dyn Fn() -> bool,
     ) -> Option<(SnapshotJob, T)> {
         while is_wanted() {
-            self.keyspace.shards.stoppers.wait(self.attempts);
             self = match self.try_cut(at_cut) {
                 Ok(cut) => return Some(cut),
                 Err(NotCut::Later(pending) | NotCut::BusyScript(pending)) => pending,
@@ -214,7 +218,7 @@ impl SnapshotJob {
     /// Prepares a snapshot; `None` if another one is being taken.
     pub fn reserve(keyspace: &Arc<SharedKeyspace>) -> Option<PendingSnapshot> {
         let pass = keyspace.gate.register_as(SNAPSHOT_PASS)?;
-        Some(PendingSnapshot { keyspace: Arc::clone(keyspace), pass, period: None, attempts: 0 })
+        Some(PendingSnapshot { keyspace: Arc::clone(keyspace), pass, wait: None, attempts: 0 })
     }
 
     /// Keys at the cut.

@@ -1,6 +1,8 @@
 //! The keyspace as all threads share it: shards behind short locks, and the gate around them.
 
 pub(crate) mod gate_passes;
+#[cfg(test)]
+mod hold_tests;
 mod shard_guards;
 pub(crate) mod shard_locks;
 #[cfg(test)]

@@ -23,6 +23,9 @@ const LOOKS: usize = 3000;
 const LOOKS_SECONDS: f64 = 0.25;
 const LOOKS_TIME_MAX: Duration = Duration::from_secs(2);
 
+/// A request that is so slow that its client is held for as long as it may be.
+const LONG_US: u32 = u32::MAX;
+
 /// Seconds of a processor that this thread has used.
 fn busy() -> f64 {
     let used = sys::process::thread_cpu_time();
@@ -62,17 +65,17 @@ fn attempts_in_vain_hold_the_clients_of_slow_requests() {
     for attempt in 0..=ATTEMPTS_MAX {
         other.enter();
         assert!(!waits.may_stop_others(waiting, &own, &stoppers));
-        assert_eq!(stoppers.holds_slow(), attempt == ATTEMPTS_MAX);
+        assert_eq!(stoppers.holds(LONG_US, now_us), attempt == ATTEMPTS_MAX);
         // Another request of the client is held.
         assert!(waits.has(own_request) && !waits.has(later));
         other.leave();
         assert!(waits.may_stop_others(waiting, &own, &stoppers));
     }
     stoppers.end_wait();
-    assert!(!stoppers.holds_slow());
+    assert!(!stoppers.holds(LONG_US, now_us));
     other.enter();
     assert!(!waits.may_stop_others(ticket(2), &own, &stoppers));
-    assert!(!stoppers.holds_slow(), "the next one has not tried yet");
+    assert!(!stoppers.holds(LONG_US, now_us), "the next one has not tried yet");
     other.leave();
 }
 

@@ -73,8 +73,8 @@ pub struct Connection {
     pub watched: Option<Interest>,
     /// Its next request has found a shard in use, and waits for it.
     pub shard_wait: Option<ShardWait>,
-    /// Its last requests took long.
-    pub was_slow: bool,
+    /// Microseconds of its last request if that was slow, otherwise 0.
+    pub slow_us: u32,
     /// Requests executed.
     pub commands: u64,
     /// Since when its output has been over the soft limit, in milliseconds on the steady scale.
@@ -139,7 +139,7 @@ impl Connection {
             log_wrote: false,
             watched: None,
             shard_wait: None,
-            was_slow: false,
+            slow_us: 0,
             commands: 0,
             soft_since_ms: None,
         }

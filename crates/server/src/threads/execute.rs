@@ -23,6 +23,7 @@ use super::read_batch::{ClientBatch, ReadBatch};
 use super::shard_wait::ShardWait;
 use super::shared::SharedState;
 use crate::keyspace::shard_locks::{NoOtherClients, ServesOthers, ThreadShards};
+use crate::keyspace::shim::now_us;
 use crate::keyspace::thread_waits::{ThreadWaits, Waited};
 
 /// Replies of one client gathered before they are sent in the middle of its requests.
@@ -245,12 +246,15 @@ impl<'a> ExecutionContext<'a> {
     /// and a thread has waited long to stop all others.
     #[inline]
     pub(super) fn is_held(&self, client: &Connection) -> bool {
-        client.was_slow && self.shared.keyspace.shards.stoppers.holds_slow() && {
-            let ticket = client.shard_wait.as_ref();
-            let ticket = ticket.map(|wait| wait.ticket(client.session.record.id));
-            let stops = |ticket| self.pass.is_some_and(|(_, waits)| waits.waits_to_stop(ticket));
-            !ticket.is_some_and(stops) && !self.worker.node.scripting.busy.any()
-        }
+        client.slow_us != 0
+            && self.shared.keyspace.shards.stoppers.holds(client.slow_us, now_us)
+            && {
+                let ticket = client.shard_wait.as_ref();
+                let ticket = ticket.map(|wait| wait.ticket(client.session.record.id));
+                let stops =
+                    |ticket| self.pass.is_some_and(|(_, waits)| waits.waits_to_stop(ticket));
+                !ticket.is_some_and(stops) && !self.worker.node.scripting.busy.any()
+            }
     }
 
     /// Executes one client's requests from number `next` on, which it advances. The first of them
@@ -269,14 +273,14 @@ impl<'a> ExecutionContext<'a> {
             client.shard_wait = Some(ShardWait::begin());
             return Some(Outcome::ShardInUse);
         }
-        let was_slow_before = std::mem::take(&mut client.was_slow);
+        let slow_us_before = std::mem::take(&mut client.slow_us);
         // Outside the gate they are executed later, from the client's queue.
         let first = Waited::default();
         let Some(locks) = self.enter(first) else { return Some(Outcome::Postponed) };
         self.worker.go_on(locks.tsc(), || locks.time());
         let has_access = locks.is_inside();
         self.out.bytes_max = client.out_bytes_max(&self.worker.config);
-        let Connection { session, query_buffer, shard_wait, commands, was_slow, .. } = client;
+        let Connection { session, query_buffer, shard_wait, commands, slow_us, .. } = client;
         let query_buffer = if batch.in_query_buffer { query_buffer.as_deref() } else { None };
         let mut executor = Executor {
             worker: &mut *self.worker,
@@ -292,7 +296,7 @@ impl<'a> ExecutionContext<'a> {
             }
             let began_tsc = executor.worker.last_tsc();
             let outcome = executor.execute(read_batch.request(*next, query_buffer));
-            *was_slow |= executor.worker.is_slow_since(began_tsc);
+            *slow_us = executor.worker.slow_us_since(began_tsc).max(*slow_us);
             match outcome {
                 Outcome::Done | Outcome::Failed => {}
                 Outcome::Close => {
@@ -306,7 +310,7 @@ impl<'a> ExecutionContext<'a> {
                 Outcome::ShardInUse | Outcome::NotExclusive => {
                     let wait = ShardWait::begin().after_try(&self.shared.keyspace.shards, &locks);
                     *shard_wait = Some(wait);
-                    *was_slow |= was_slow_before;
+                    *slow_us = slow_us_before.max(*slow_us);
                     return Some(outcome);
                 }
                 Outcome::MainThread

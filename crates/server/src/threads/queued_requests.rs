@@ -145,7 +145,7 @@ impl ExecutionContext<'_> {
         client.enter(Outcome::Done);
         let since_tsc = self.worker.last_tsc();
         let units = self.worker.turn.effects.written_units();
-        let mut was_slow = false;
+        let mut slow_us = 0;
         self.worker.begin_requests();
         while let Some(owned) = client.queue.pop_front() {
             let Ok(outcome) = self.try_request(client, &owned, which) else {
@@ -157,7 +157,7 @@ impl ExecutionContext<'_> {
                 return Err(NoAccess);
             };
             let fills_inboxes = self.worker.take_fills_inboxes();
-            was_slow |= client.was_slow;
+            slow_us = client.slow_us.max(slow_us);
             match outcome {
                 Outcome::Done | Outcome::Failed => client.commands += 1,
                 Outcome::Close => client.queue.clear(),
@@ -195,7 +195,7 @@ impl ExecutionContext<'_> {
             let outcome = self.worker.refuse(&error, &client.session, self.out);
             client.enter(outcome);
         }
-        client.was_slow |= was_slow;
+        client.slow_us = slow_us.max(client.slow_us);
         client.log_wrote |= self.worker.turn.effects.written_units() != units;
         self.worker.end_requests(&mut client.session);
         client.keep(self.out, Mark::default(), self.out.mark());
@@ -225,7 +225,7 @@ impl ExecutionContext<'_> {
             client.wait_for_shard(&self.shared.keyspace.shards, Some(wait));
             return Ok(Outcome::ShardInUse);
         }
-        let was_slow_before = std::mem::take(&mut client.was_slow);
+        let slow_us_before = std::mem::take(&mut client.slow_us);
         let id = client.session.record.id;
         let waited = client.shard_wait.clone();
         let locks = self.enter(waited.as_ref().map_or_else(Waited::default, |it| it.waited(id)));
@@ -244,12 +244,12 @@ impl ExecutionContext<'_> {
         executor.begin_batch();
         let began_tsc = executor.worker.last_tsc();
         let outcome = executor.execute(Request { entry, args, hash });
-        client.was_slow = executor.worker.is_slow_since(began_tsc);
+        client.slow_us = executor.worker.slow_us_since(began_tsc);
         let shards = &self.shared.keyspace.shards;
         let wait = match outcome {
             Outcome::ShardInUse | Outcome::NotExclusive => {
                 // It has not begun yet.
-                client.was_slow |= was_slow_before;
+                client.slow_us = slow_us_before.max(client.slow_us);
                 let before = waited.unwrap_or_else(ShardWait::begin);
                 Some(before.after_try(shards, &locks))
             }
