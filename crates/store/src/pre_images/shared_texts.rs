@@ -2,9 +2,9 @@
 //! changes them.
 //!
 //! A string is excluded from the memory limit when only saved keys have it. The number of its
-//! references says so: a reference is counted before its saved key is listed here, and dropped after
-//! that was removed, and no new one can be made of a string that only saved keys have. So a string
-//! that the keyspace or a reply still has is never excluded, whatever other threads do.
+//! references says so: a reference is counted before its saved key is listed here, and dropped
+//! after that was removed, and no new one can be made of a string that only saved keys have. So a
+//! string that the keyspace or a reply still has is never excluded, whatever other threads do.
 //!
 //! A key that drops a string is mostly the last one that has it. Otherwise the string is looked at
 //! again until the last key and the last reply are gone.
