@@ -16,14 +16,12 @@ pub struct Table {
     entries: Vec<Entry>,
     /// Entry indexes plus one, by the hash of the name; linear probing.
     slots: Box<[u16]>,
-    /// There are `rename-command` lines.
-    has_renamed: bool,
 }
 
 impl Table {
     pub(crate) fn new() -> Self {
         let slots = vec![0; SLOTS].into_boxed_slice();
-        Self { entries: Vec::new(), slots, has_renamed: false }
+        Self { entries: Vec::new(), slots }
     }
 
     /// Adds commands with their subcommands. `call_of` says how an entry with a row's handler is
@@ -34,7 +32,6 @@ impl Table {
         call_of: fn(H) -> Call,
         renamed: &RenamedCommands,
     ) {
-        self.has_renamed |= !renamed.is_empty();
         for row in rows.iter().copied().flatten() {
             self.add(row, call_of, None, renamed.called(row.spec.name));
         }
@@ -120,24 +117,27 @@ impl Table {
         self.resolve_after(None, args)
     }
 
-    /// The command of a log. It has the name that a client used, or its original name where it was
-    /// logged in place of another. Of two commands with this name, the one that writes is meant.
+    /// The command of a log. It has the name that a client used, or its original name, which no
+    /// other command has.
     pub fn resolve_logged(&self, args: &Args<'_>) -> Option<&Entry> {
-        let called = self.resolve(args);
-        let writes = |entry: &&Entry| entry.spec.flags.has(Flags::WRITE);
-        if !self.has_renamed || called.as_ref().is_some_and(writes) {
-            return called;
-        }
-        let is_original = |entry: &&Entry| {
-            !entry.is_subcommand && entry.spec.name.as_bytes().eq_ignore_ascii_case(args.name())
-        };
-        let original = self.entries.iter().find(is_original);
-        let original = original.filter(|entry| called.is_none() || writes(entry));
-        original.map(|entry| self.with_subcommand(entry, args)).or(called)
+        self.resolve(args).or_else(|| {
+            let is_original = |entry: &&Entry| {
+                !entry.is_subcommand && entry.spec.name.as_bytes().eq_ignore_ascii_case(args.name())
+            };
+            let original = self.entries.iter().find(is_original)?;
+            Some(self.with_subcommand(original, args))
+        })
     }
 
-    /// The same after a request for the entry `last`: most requests of a pipeline name the same
-    /// command, which saves looking it up.
+    /// Whether a log may have this command or one of its subcommands.
+    pub(crate) fn logs(&self, entry: &Entry) -> bool {
+        entry.spec.flags.has(Flags::WRITE)
+            || ["multi", "exec", "select"].contains(&entry.name.as_str())
+            || self.subcommands(entry).any(|subcommand| self.logs(subcommand))
+    }
+
+    /// [`Self::resolve`] after a request for the entry `last`: most requests of a pipeline name the
+    /// same command, which saves looking it up.
     #[inline]
     pub fn resolve_after<'a>(
         &'a self,

@@ -152,7 +152,9 @@ impl Config {
         read: &mut Reader<'_>,
     ) -> Result<Vec<Warning>, ConfigError> {
         let find = |name: &[u8]| table().find(name).map(|entry| entry.spec.name);
-        let known = KnownCommands { find, for_rules: acl_commands() };
+        let is_logged =
+            |name: &str| table().find(name.as_bytes()).is_some_and(|entry| table().logs(entry));
+        let known = KnownCommands { find, is_logged, for_rules: acl_commands() };
         self.load_lines(text, origin, read, known)
     }
 }

@@ -7,6 +7,8 @@ use acl::CommandIndex;
 pub(crate) struct KnownCommands {
     /// The command with this name in any case.
     pub(crate) find: fn(&[u8]) -> Option<&'static str>,
+    /// Whether the append-only file may have this command, or a subcommand of it.
+    pub(crate) is_logged: fn(&str) -> bool,
     /// The commands for ACL rules.
     pub(crate) for_rules: &'static CommandIndex,
 }

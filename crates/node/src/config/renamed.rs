@@ -3,7 +3,11 @@
 //! As in Redis, only requests and the calls of scripts use the new names. ACL rules, statistics and
 //! COMMAND keep the original names. A line about a command of Redis or Valkey that does not exist
 //! here has no effect.
+//!
+//! The append-only file has commands by the names that clients used and by their original ones. So
+//! no command gets the original name of another one that it may have.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::known_commands::KnownCommands;
@@ -17,20 +21,29 @@ impl RenamedCommands {
     /// line may have changed.
     ///
     /// # Errors
-    /// Redis's texts: no such command, or the new name is taken.
+    /// Redis's texts: no such command, or the new name is taken. Or the append-only file knows
+    /// another command by the new name.
     pub(super) fn rename(
         &mut self,
         old: &[u8],
         new: &[u8],
         known: &KnownCommands,
-    ) -> Result<(), &'static str> {
-        let known = |name: &[u8]| (known.find)(name);
-        let known_or_foreign = |name: &[u8]| known(name).or_else(|| foreign_command(name));
+    ) -> Result<(), Cow<'static, str>> {
+        let KnownCommands { find, is_logged, .. } = known;
+        let known_or_foreign = |name: &[u8]| find(name).or_else(|| foreign_command(name));
         let command = self.command(old, known_or_foreign);
         let command = command.ok_or("No such command in rename-command")?;
         self.0.insert(command, None);
-        if self.command(new, known).is_some() {
-            return Err("Target command name already exists");
+        if self.command(new, find).is_some() {
+            return Err("Target command name already exists".into());
+        }
+        if let Some(other) = find(new).filter(|other| *other != command && is_logged(other)) {
+            let [command, other] = [command, other].map(str::to_uppercase);
+            let reason = format!(
+                "{command} cannot be renamed to {other}: the append-only file and replicas know \
+                 {other} by this name, also where it is renamed or disabled"
+            );
+            return Err(reason.into());
         }
         if !new.is_empty() {
             self.0.insert(command, Some(new.to_vec()));

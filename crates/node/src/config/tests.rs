@@ -241,7 +241,8 @@ fn lines_follow_the_grammar() {
 #[test]
 fn rename_command_renames_or_disables_commands() {
     let renamed = "rename-command GET fetch\nrename-command Fetch take\nrename-command set ''\n\
-                   rename-command MGET mget\nrename-command append get";
+                   rename-command MGET mget\nrename-command append get\n\
+                   rename-command del x\nrename-command x Del";
     let config = loads(renamed);
     let called = |command: &str| {
         let name = config.acl.renamed_commands.called(command);
@@ -252,7 +253,7 @@ fn rename_command_renames_or_disables_commands() {
         assert_eq!(hidden.acl.renamed_commands.called("get"), Some(b"x".to_vec()), "{foreign}");
     }
     let names = ["get", "set", "mget", "append", "del"].map(called);
-    let expected = [Some("take"), None, Some("mget"), Some("get"), Some("del")];
+    let expected = [Some("take"), None, Some("mget"), Some("get"), Some("Del")];
     assert_eq!(names, expected.map(|name| name.map(str::to_owned)));
     for (text, line, reason) in [
         ("rename-command nosuch x", 1, "No such command in rename-command"),
@@ -268,6 +269,28 @@ fn rename_command_renames_or_disables_commands() {
         ("rename-command get", 1, "Bad directive or wrong number of arguments"),
     ] {
         refuses(text, line, reason);
+    }
+}
+
+/// The append-only file knows commands by their original names.
+#[test]
+fn no_command_gets_the_original_name_of_a_logged_one() {
+    for (lines, command, other) in [
+        (&["set x", "get SET"][..], "GET", "SET"),
+        (&["set ''", "append set"], "APPEND", "SET"),
+        (&["exec x", "psync exec"], "PSYNC", "EXEC"),
+        (&["multi x", "get multi"], "GET", "MULTI"),
+        (&["select x", "x y", "del Select"], "DEL", "SELECT"),
+        (&["xgroup x", "object xgroup"], "OBJECT", "XGROUP"),
+        (&["function x", "get function"], "GET", "FUNCTION"),
+        (&["get x", "set get", "x set"], "GET", "SET"),
+    ] {
+        let text: Vec<_> = lines.iter().map(|line| format!("rename-command {line}")).collect();
+        let reason = format!(
+            "{command} cannot be renamed to {other}: the append-only file and replicas know \
+             {other} by this name, also where it is renamed or disabled"
+        );
+        refuses(&text.join("\n"), lines.len(), &reason);
     }
 }
 

@@ -482,23 +482,39 @@ fn commands_are_renamed_on_every_thread() {
 }
 
 #[test]
-fn an_append_only_file_is_loaded_whatever_its_commands_are_called() {
+fn an_append_only_file_is_loaded_after_its_commands_were_renamed_or_disabled() {
     let options = ["--save", "", "--appendonly", "yes", "--rename-command", "HSET", ""];
-    let swapped = ["--rename-command", "SET", "store", "--rename-command", "GET", "set"];
-    let options = [&options[..], &swapped, &["--rename-command", "SELECT", "choose"]].concat();
+    let renamed = ["--rename-command", "SET", "get2", "--rename-command", "EXEC", "run"];
+    let options = [&options[..], &renamed, &["--rename-command", "SELECT", "choose"]].concat();
     let server = Server::start(&options);
     let mut client = server.client();
-    client.ok("store a 1");
-    client.ok("store expiring 2 EX 1000");
+    client.ok("get2 a 1");
+    client.ok("get2 expiring 2 EX 1000");
     assert_eq!(client.ask("HSETEX h EX 1000 FIELDS 1 f 3").int(), 1);
     client.ok("choose 3");
-    client.ok("store b 4");
+    client.ok("MULTI");
+    assert_eq!(client.ask("get2 b 4").text(), "QUEUED");
+    assert_eq!(client.ask("INCR counter").text(), "QUEUED");
+    assert_eq!(client.ask("run").items().len(), 2);
     client.ask("BITOP DIFF c b b");
     let server = server.restart(&options);
     let mut client = server.client();
-    assert_eq!(client.ask("set a").text(), "1");
-    assert_eq!(client.ask("set expiring").text(), "2");
+    assert_eq!(client.ask("GET a").text(), "1");
+    assert_eq!(client.ask("GET expiring").text(), "2");
     assert_eq!(client.ask("HGET h f").text(), "3");
     client.ok("choose 3");
-    assert_eq!(client.ask("set b").text(), "4");
+    assert_eq!(client.ask("MGET b counter").items().len(), 2);
+    assert_eq!(client.ask("GET counter").text(), "1");
+}
+
+/// The append-only file has SET by its name, also where a client called it otherwise.
+#[test]
+fn no_command_gets_the_original_name_of_a_logged_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let swapped = ["--rename-command", "SET", "store", "--rename-command", "DEL", "set"];
+    let output = output_of_server(folder.path(), &swapped);
+    assert_eq!(output.status.code(), Some(1));
+    let text = printed(&output);
+    let reason = "DEL cannot be renamed to SET: the append-only file and replicas know";
+    assert!(text.contains(reason), "{text}");
 }
