@@ -70,12 +70,14 @@ fn the_mean_time_to_live_is_estimated() {
 #[test]
 fn no_field_expires_while_clients_are_paused() {
     for model in MODELS {
-        let server = Server::start(model);
+        let server = Server::start(&[model, &["--enable-debug-command", "yes"]].concat());
         let mut client = server.client();
         client.ok("CONFIG SET hz 500");
-        client.ok("SET key v PX 400");
-        client.ask("HSETEX hash PX 400 FIELDS 1 f v");
+        client.ok("DEBUG SET-ACTIVE-EXPIRE 0");
+        client.ok("SET key v PX 100");
+        client.ask("HSETEX hash PX 100 FIELDS 1 f v");
         client.ok("CLIENT PAUSE 100000 WRITE");
+        client.ok("DEBUG SET-ACTIVE-EXPIRE 1");
         eventually("the key does not show", || client.ask("EXISTS key").int() == 0);
         eventually("the field does not show", || client.ask("HEXISTS hash f").int() == 0);
         // Many ticks of 2 ms.

@@ -458,11 +458,12 @@ fn flushall_of_no_keys_during_a_backup_leaves_none_in_the_file() {
     let mut client = server.client();
     client.ok("SET key:1 value");
     client.ok("FLUSHDB");
-    (0..10).for_each(|at| client.ok(&format!("SET key:{at} value PX 300")));
+    (0..10).for_each(|at| client.ok(&format!("SET key:{at} value")));
     client.ok("SAVE");
     let size = fs::metadata(server.path("dump.rdb")).unwrap().len();
     client.ok("CONFIG SET rdb-key-save-delay 100000000");
     assert_eq!(client.ask("WEFT BACKUP backup.rdb").text(), "Backup started");
+    (0..10).for_each(|at| assert_eq!(client.ask(&format!("PEXPIRE key:{at} 1")).int(), 1));
     eventually("they expire", || client.ask("DBSIZE").int() == 0);
     client.ok("FLUSHALL");
     assert_eq!(server.info("weft_backup_in_progress"), "1");
