@@ -102,8 +102,8 @@ fn memory_is_counted_once_during_work_with_files() {
 }
 
 /// How much `used_memory` may vary without work: buffers of clients and of threads.
-const BUFFERS: i64 = 32 << 10;
-const ROUNDS: usize = 60;
+const BUFFERS: i64 = 64 << 10;
+const ROUNDS: usize = 120;
 
 /// Repeats work `ROUNDS` times, and checks that memory in use does not grow.
 fn check_rounds(what: &str, options: &[&str], mut round: impl FnMut(&Server)) {

@@ -321,7 +321,9 @@ fn a_reply_beyond_the_hard_limit_is_not_sent() {
             let mut client = server.client();
             let requests: Vec<u8> = commands.iter().flat_map(|words| request(words)).collect();
             client.send_raw(&requests);
-            assert_eq!(client.read_to_end(), b"", "{commands:?}");
+            // Short replies before it are sent on their own where the thread stood still.
+            let replies = client.read_to_end();
+            assert!(replies.iter().all(|byte| b"+OKQUED\r\n".contains(byte)), "{commands:?}");
         }
         assert_eq!(other.ask("GET k3").text(), "v3");
         assert_eq!(server.info("client_output_buffer_limit_disconnections"), "4");
