@@ -168,6 +168,8 @@ impl Db {
         let departed = turn.departed.take();
         if !self.in_snapshot
             && let Some(shared) = pending.and_then(|pending| pending.shared()).or(departed)
+            // One that was aborted has left this part already.
+            && !shared.is_over()
         {
             // No other key here is part of the snapshot. If the database is emptied, the collection
             // is needed.
