@@ -151,7 +151,7 @@ impl PreImages {
     }
 
     /// Looks again at some long strings that keys have dropped: the other keys and replies that
-    /// shared them may be gone. For the walker, often.
+    /// shared them may be gone. For the walker, and for commands that change keys.
     pub(crate) fn look_again(&self) {
         if self.has_dropped_texts.load(Ordering::Relaxed) {
             self.with_texts(SharedTexts::look_again);

@@ -54,6 +54,8 @@ impl Db {
         if part.shared.is_over() {
             return;
         }
+        // The walker may wait for a slow disk while keys are evicted.
+        part.shared.look_again();
         if !is_unsaved(part.from, &part.changed, hash) {
             if !keeps_value && part.shared.shares_texts() {
                 let shared = Arc::clone(&part.shared);

@@ -165,3 +165,36 @@ fn no_part_of_a_database_joins_a_snapshot_that_was_aborted() {
     }
     assert!(sink.dump.is_empty() && world.is_clean());
 }
+
+/// A reply has the string of a key while that is removed. The walker does nothing.
+#[test]
+fn a_string_that_a_reply_had_is_excluded_when_another_key_changes() {
+    let mut world = SnapshotWorld::new(1);
+    let long = vec![b'x'; 17_000];
+    for name in [&b"text"[..], b"other"] {
+        world.with_db(0, name, |db, turn| {
+            let key = turn.key(name);
+            db.put(turn, key, NewString::raw(&long, None), ExpiryChange::Clear)
+        });
+    }
+    let mut snapshot = world.cut();
+    let mut reply = world.with_db(0, b"text", |db, turn| {
+        let key = turn.key(b"text");
+        db.duplicate(turn, key, b"text")
+    });
+    for (name, excluded) in [(&b"text"[..], 0), (b"other", 2)] {
+        world.with_db(0, name, |db, turn| {
+            let key = turn.key(name);
+            db.remove(turn, key);
+        });
+        world.turn.lazy_free.clear();
+        let strings = thread_snapshot_bytes() / long.len() as i64;
+        assert_eq!(strings, excluded, "{name:?}");
+        reply = None;
+    }
+    assert!(reply.is_none());
+    let mut sink = Collector::default();
+    world.finish(&mut snapshot, &mut sink, 0, 1000);
+    assert_eq!(sink.dump.len(), 2);
+    assert!(world.is_clean());
+}
