@@ -24,8 +24,9 @@
 //! threads are stopped nevertheless: a client that is no longer held at the end of a grace period
 //! of length T has requests shorter than T / 2, and only such requests run then, so the next period
 //! is less than half as long, until no slow request begins in one. This takes clients whose
-//! requests are alike. If they are not, or clients are new, the gate stays closed after
-//! [`PATIENT_ATTEMPTS_MAX`] attempts until all are over.
+//! requests are alike. Those of some clients are not, so each further attempt in vain holds clients
+//! four times as long, and soon for the whole grace period. Clients that are new are not held: the
+//! gate stays closed after [`PATIENT_ATTEMPTS_MAX`] attempts until all are over.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -48,8 +49,10 @@ pub(crate) const ATTEMPTS_MAX: u32 = 2;
 /// hold up all clients once. Without that, a stream of commands whose clients are not held, such as
 /// new connections, could keep a save waiting for ever.
 pub(crate) const PATIENT_ATTEMPTS_MAX: u32 = 16;
-/// A client is held for this many times as long as its last request took.
+/// A client is held for this many times as long as its last request took, the first time.
 const HELD_FACTOR: u64 = 2;
+/// From attempt to attempt it is held for this many times as long.
+const HELD_GROWTH: u64 = 4;
 /// And for so much longer, in microseconds: the waiting thread looks once a millisecond.
 const HELD_MORE_US: u64 = 5000;
 /// How long clients of slow requests are held at most, in microseconds, unless the waiting thread
@@ -76,6 +79,8 @@ pub struct Stoppers {
     held_until_us: AtomicU64,
     /// When the last grace period began for which they are held.
     held_since_us: AtomicU64,
+    /// For how many times as long as their last requests took.
+    held_factor: AtomicU64,
 }
 
 /// How a thread waits for its next attempt to stop all others: for the commands of a moment.
@@ -109,14 +114,16 @@ impl AttemptWait {
 
 impl Stoppers {
     pub(super) fn new() -> Self {
-        let [held_until_us, held_since_us] = [(); 2].map(|()| AtomicU64::new(0));
-        Self { asking: Mutex::new(Vec::new()), held_until_us, held_since_us }
+        let [held_until_us, held_since_us, held_factor] = [(); 3].map(|()| AtomicU64::new(0));
+        Self { asking: Mutex::new(Vec::new()), held_until_us, held_since_us, held_factor }
     }
 
     /// Holds clients of slow requests for a thread that has tried so many times to stop all others,
     /// and since then waits for commands.
     fn hold(&self, attempts: u32, since_us: u64, now_us: u64) {
-        if attempts >= ATTEMPTS_MAX {
+        if let Some(more) = attempts.checked_sub(ATTEMPTS_MAX) {
+            let factor = HELD_FACTOR.saturating_mul(HELD_GROWTH.saturating_pow(more));
+            self.held_factor.fetch_max(factor, Ordering::Relaxed);
             self.held_since_us.fetch_max(since_us, Ordering::Relaxed);
             self.held_until_us.fetch_max(now_us.saturating_add(HELD_US), Ordering::Relaxed);
         }
@@ -126,6 +133,7 @@ impl Stoppers {
     pub(crate) fn end_wait(&self) {
         self.held_until_us.store(0, Ordering::Relaxed);
         self.held_since_us.store(0, Ordering::Relaxed);
+        self.held_factor.store(0, Ordering::Relaxed);
     }
 
     /// Whether the next request of a client must not begin now, whose last one was slow and took
@@ -134,7 +142,8 @@ impl Stoppers {
     pub(crate) fn holds(&self, slow_us: u32, now_us: impl FnOnce() -> u64) -> bool {
         let until_us = self.held_until_us.load(Ordering::Relaxed);
         until_us != 0 && {
-            let held_us = HELD_FACTOR * u64::from(slow_us) + HELD_MORE_US;
+            let factor = self.held_factor.load(Ordering::Relaxed);
+            let held_us = u64::from(slow_us).saturating_mul(factor).saturating_add(HELD_MORE_US);
             let ends_us = self.held_since_us.load(Ordering::Relaxed).saturating_add(held_us);
             now_us() < ends_us.min(until_us)
         }
