@@ -132,8 +132,10 @@ fn load_items<S: ByteSource>(
                 let key = KeyFound { name: head.key.to_vec(), database, offset };
                 match reader.record(&mut decoder, 0) {
                     Ok(_) => {
-                        let hash = xxh3_128_with_seed(&key.name, seed.wrapping_add(database));
-                        if !names.insert(hash) {
+                        // The database is no part of the seed: short names of two databases would
+                        // have the same hash.
+                        let hash = xxh3_128_with_seed(&key.name, seed);
+                        if !names.insert((hash, database as u32)) {
                             return Err(Error::Corrupt("a key occurs twice"));
                         }
                         report.keys += 1;

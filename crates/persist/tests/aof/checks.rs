@@ -281,3 +281,25 @@ fn a_value_longer_than_a_block_is_kept() {
     let (fixed, report) = fixed(&bytes[..bytes.len() - 10]);
     assert_eq!((fixed, report.keys), (file(&[ITEMS[4].1, &set]), 2));
 }
+
+/// Names of up to 16 bytes in several databases.
+#[test]
+fn the_same_short_names_in_several_databases_are_no_damage() {
+    let mut bytes = b"REDIS0011".to_vec();
+    for database in 0..5 {
+        bytes.extend([0xfe, database]);
+        for key in 0..1400 {
+            let name = format!("k{key}");
+            bytes.extend([0, name.len() as u8]);
+            bytes.extend_from_slice(name.as_bytes());
+            bytes.extend([1, b'v']);
+        }
+    }
+    bytes.extend([0xff, 0, 0, 0, 0, 0, 0, 0, 0]);
+    for _ in 0..3 {
+        let report = check(&bytes);
+        assert!(report.keys == 7000 && report.damage.is_none(), "{report:?}");
+    }
+    let twice = [&bytes[..bytes.len() - 9], &[0, 2, b'k', b'0', 1, b'v'], &[0xff; 9]].concat();
+    assert!(check(&twice).damage.is_some());
+}
