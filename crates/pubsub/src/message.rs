@@ -88,8 +88,6 @@ pub struct PublishedMessage {
     pub(crate) matches: Option<Arc<Matches>>,
     /// The number of subscriptions that receive it on the destination thread.
     receivers: u32,
-    /// It was put into an inbox that had more than others may leave there.
-    is_spilled: bool,
     /// The memory of a keyspace event in addition to its body, until it is delivered: no key is
     /// evicted for it. Otherwise 0.
     _uncounted: Uncounted,
@@ -97,9 +95,9 @@ pub struct PublishedMessage {
 
 /// The approximate bytes that a delivery takes in addition to the message's body.
 pub(crate) const DELIVERY_BYTES: usize = 64;
-/// The approximate bytes that a message takes on its way to a thread in addition to its body, and
+/// The approximate bytes that an event takes on its way to a thread in addition to its body, and
 /// those for each subscription.
-const MESSAGE_BYTES: usize = 256;
+const EVENT_BYTES: usize = 256;
 const PENDING_BYTES: usize = 16;
 
 impl PublishedMessage {
@@ -112,19 +110,7 @@ impl PublishedMessage {
         matches: Option<Arc<Matches>>,
     ) -> Self {
         let _uncounted = Uncounted::default();
-        let (epoch, receivers, is_spilled) = (0, 0, false);
-        Self {
-            kind,
-            hash,
-            moment,
-            epoch,
-            body,
-            channel,
-            matches,
-            receivers,
-            is_spilled,
-            _uncounted,
-        }
+        Self { kind, hash, moment, epoch: 0, body, channel, matches, receivers: 0, _uncounted }
     }
 
     /// Whether it shows a request to MONITOR clients.
@@ -149,7 +135,7 @@ impl PublishedMessage {
 
     /// A copy for a thread with this number of receiving subscriptions.
     pub(crate) fn to(&self, receivers: usize) -> Self {
-        let bytes = MESSAGE_BYTES + PENDING_BYTES * receivers;
+        let bytes = EVENT_BYTES + PENDING_BYTES * receivers;
         Self {
             kind: self.kind,
             hash: self.hash,
@@ -159,24 +145,8 @@ impl PublishedMessage {
             channel: self.channel.clone(),
             matches: self.matches.clone(),
             receivers: u32::try_from(receivers).unwrap_or(u32::MAX),
-            is_spilled: false,
             _uncounted: Uncounted::new(if self.body.is_about_keys() { bytes } else { 0 }),
         }
-    }
-
-    /// The approximate memory that it takes until it is delivered.
-    pub fn memory(&self) -> usize {
-        self.body.len() + MESSAGE_BYTES + PENDING_BYTES * self.receivers as usize
-    }
-
-    /// Whether it [was put](Self::set_spilled) into an inbox beyond its usual bound.
-    pub fn is_spilled(&self) -> bool {
-        self.is_spilled
-    }
-
-    /// Notes that it is put into an inbox beyond its usual bound.
-    pub fn set_spilled(&mut self) {
-        self.is_spilled = true;
     }
 
     /// The approximate memory that it will take when it is delivered.

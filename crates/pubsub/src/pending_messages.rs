@@ -1,7 +1,7 @@
 //! The messages that clients of one thread have not received yet. A message stays as long as some
 //! client refers to it.
 
-use crate::message::{PublishedMessage, SharedName};
+use crate::message::{DELIVERY_BYTES, PublishedMessage, SharedName};
 
 /// A message to the channel itself, not by a pattern.
 pub(crate) const NO_PATTERN: u32 = u32::MAX;
@@ -40,7 +40,7 @@ impl PendingMessages {
     }
 
     pub(crate) fn add(&mut self, message: PublishedMessage, references: usize) {
-        self.bytes += message.memory();
+        self.bytes += memory_of(&message) + references * size_of::<MessageRef>();
         let message = Some(PendingMessage { message, references });
         match self.free.pop() {
             Some(place) => self.places[place as usize] = message,
@@ -59,16 +59,22 @@ impl PendingMessages {
         let Some(place) = self.places.get_mut(item.message as usize) else { return };
         let Some(pending) = place else { return };
         pending.references -= 1;
+        self.bytes -= size_of::<MessageRef>();
         if pending.references > 0 {
             return;
         }
-        self.bytes -= pending.message.memory();
+        self.bytes -= memory_of(&pending.message);
         *place = None;
         self.free.push(item.message);
         if self.free.len() == self.places.len() && self.places.len() > PENDING_KEPT {
             *self = Self::default();
         }
     }
+}
+
+/// The approximate memory of a message without the references to it.
+fn memory_of(message: &PublishedMessage) -> usize {
+    message.body().len() + DELIVERY_BYTES
 }
 
 /// The pattern of a reference to a message, or `None` for a message to the channel itself.

@@ -8,11 +8,8 @@
 //!
 //! A round takes messages in, then writes pending messages of each client at once. A client that
 //! cannot be written to now, because it is moved to another thread, keeps its messages in order.
-//! Another thread may take messages in for a thread that is busy with a slow command, and gives up
-//! the clients at their limit.
-//!
-//! Messages that a slow command of the thread has delayed are *late*: the client could not read
-//! them before, so they do not count for its limit, and it gets them as its socket takes them.
+//! Another thread may take messages in for a thread that is busy with a slow command. Then it
+//! watches the clients for which half of the limit waits, and gives up those at the limit.
 //!
 //! A message stays as long as some client refers to it. A client without subscriptions stays until
 //! its messages are written. This module knows no sockets: `slot` is the client's place on its
@@ -63,9 +60,12 @@ struct Subscriber {
     /// One of them is to the executed requests.
     watches: bool,
     pending: VecDeque<MessageRef>,
-    /// The approximate bytes that they will take in its output: late messages, and the others.
-    late_bytes: usize,
+    /// The approximate bytes that they will take in its output.
     waiting_bytes: usize,
+    /// Those that its output had when it was last written to, if they are many.
+    output_bytes: usize,
+    /// It is in the list of clients that have much waiting.
+    is_listed: bool,
     /// It is in the list of clients with pending messages.
     is_ready: bool,
     /// It exceeded its limit and receives nothing more.
@@ -77,15 +77,16 @@ struct Subscriber {
 }
 
 impl Subscriber {
-    /// Whether the limit waits for it, which does not hold for a client that only watches requests.
-    fn is_over(&self, limit: usize) -> bool {
-        self.waiting_bytes >= limit
+    /// Whether so much waits for it that other threads should wait for its thread. The limit of
+    /// subscribers does not hold for a client that only watches requests.
+    fn is_behind(&self, limit: usize) -> bool {
+        self.waiting_bytes.saturating_add(self.output_bytes) >= limit.div_ceil(2)
             && self.subscriptions > usize::from(self.watches)
             && !self.is_given_up
     }
 
     fn pending(&self, at: usize) -> PendingClient {
-        PendingClient { at, id: self.id, slot: self.slot, is_late: self.late_bytes > 0 }
+        PendingClient { at, id: self.id, slot: self.slot, had_output: self.output_bytes > 0 }
     }
 }
 
@@ -108,8 +109,8 @@ pub struct PendingClient {
     pub id: u64,
     /// Its place on its thread, or `None` while it is moved there.
     pub slot: Option<usize>,
-    /// Some of them are late: it gets them as its socket takes them.
-    pub is_late: bool,
+    /// Its output was long when it was last written to.
+    pub had_output: bool,
 }
 
 /// The subscribers of one thread.
@@ -124,6 +125,10 @@ pub struct Subscribers {
     requests: HashTable<Followed>,
     messages: PendingMessages,
     ready: Vec<usize>,
+    /// The limit of bytes that may wait for a client, or 0 if no other thread has taken messages
+    /// in; and clients for which half of them wait, or have waited.
+    limit: usize,
+    behind: Vec<usize>,
 }
 
 impl Subscribers {
@@ -206,13 +211,12 @@ impl Subscribers {
         let Some(client) = client else { return };
         client.is_arriving = false;
         client.epochs.start = epoch;
-        // Its move has delayed them.
-        (client.late_bytes, client.waiting_bytes) = (0, 0);
+        client.waiting_bytes = 0;
         client.pending.retain(|item| {
             let message = messages.get(*item).filter(|message| message.epoch >= epoch);
             let bytes = message.map(|message| message.body().len() + DELIVERY_BYTES);
             match bytes {
-                Some(bytes) => client.late_bytes += bytes,
+                Some(bytes) => client.waiting_bytes += bytes,
                 None => messages.release(*item),
             }
             bytes.is_some()
@@ -237,8 +241,9 @@ impl Subscribers {
             subscriptions: 0,
             watches: false,
             pending: VecDeque::new(),
-            late_bytes: 0,
             waiting_bytes: 0,
+            output_bytes: 0,
+            is_listed: false,
             is_ready: false,
             is_given_up: false,
             epochs: 0..usize::MAX,
@@ -306,11 +311,11 @@ impl Subscribers {
         }
     }
 
-    /// Takes in a message, which a slow command of the thread has delayed if it `is_late`. Returns
-    /// the number of subscriptions that receive it.
-    pub fn receive(&mut self, message: PublishedMessage, is_late: bool) -> usize {
+    /// Takes in a message. Returns the number of subscriptions that receive it.
+    pub fn receive(&mut self, message: PublishedMessage) -> usize {
         let place_of_message = self.messages.next();
         let Self { clients, channels, patterns, shard_channels, requests, ready, .. } = self;
+        let (limit, behind) = (self.limit, &mut self.behind);
         let mut receivers = 0;
         let bytes = message.body().len() + DELIVERY_BYTES;
         let epoch = message.epoch;
@@ -332,9 +337,10 @@ impl Subscribers {
                 if client.is_arriving {
                     continue;
                 }
-                match is_late {
-                    true => client.late_bytes += bytes,
-                    false => client.waiting_bytes += bytes,
+                client.waiting_bytes += bytes;
+                if limit != 0 && !client.is_listed && client.is_behind(limit) {
+                    client.is_listed = true;
+                    behind.push(place.at);
                 }
             }
         };
@@ -396,9 +402,7 @@ impl Subscribers {
             }
             messages.release(item);
         }
-        let late_bytes = client.late_bytes.min(written.bytes);
-        client.late_bytes -= late_bytes;
-        client.waiting_bytes = client.waiting_bytes.saturating_sub(written.bytes - late_bytes);
+        client.waiting_bytes = client.waiting_bytes.saturating_sub(written.bytes);
         written.has_more = !client.pending.is_empty();
         if written.has_more {
             return written;
@@ -411,7 +415,7 @@ impl Subscribers {
     }
 
     /// Keeps the pending messages of a client that cannot be written to now, or not all of them.
-    /// Returns the approximate bytes that wait for it and count for its limit.
+    /// Returns the approximate bytes that wait for it.
     pub fn keep(&mut self, pending: PendingClient) -> usize {
         let Some(client) = client_of(&mut self.clients, pending) else { return 0 };
         if !client.is_ready {
@@ -421,23 +425,57 @@ impl Subscribers {
         client.waiting_bytes
     }
 
+    /// Notes how many bytes a client's output has after a [write](Self::write).
+    pub fn note_output(&mut self, pending: PendingClient, bytes: usize) {
+        if let Some(client) = client_of(&mut self.clients, pending) {
+            client.output_bytes = bytes;
+        }
+    }
+
+    /// Sets the limit of bytes that may wait for a client.
+    pub fn set_limit(&mut self, limit: usize) {
+        if std::mem::replace(&mut self.limit, limit) == limit {
+            return;
+        }
+        self.behind.clear();
+        for (at, client) in self.clients.iter_mut().enumerate() {
+            let Some(client) = client else { continue };
+            client.is_listed = client.is_behind(limit);
+            if client.is_listed {
+                self.behind.push(at);
+            }
+        }
+    }
+
+    /// Whether half of the limit waits for some client.
+    pub fn is_some_behind(&mut self) -> bool {
+        while let Some(at) = self.behind.last().copied() {
+            if let Some(Some(client)) = self.clients.get_mut(at) {
+                if client.is_behind(self.limit) {
+                    return true;
+                }
+                client.is_listed = false;
+            }
+            self.behind.pop();
+        }
+        false
+    }
+
     /// The approximate memory of all pending messages.
     pub fn pending_bytes(&self) -> usize {
         self.messages.bytes
     }
 
-    /// Whether late messages wait for a client.
-    pub fn is_late(&self, id: u64) -> bool {
-        let client = self.by_id.get(&id).and_then(|at| self.clients.get(*at)?.as_ref());
-        client.is_some_and(|client| client.late_bytes > 0)
-    }
-
     /// Gives up the clients for which the limit waits: drops their messages, and they receive
     /// nothing more. They stay in the list of pending clients, so that their thread closes them.
-    pub fn give_up(&mut self, limit: usize) {
-        for at in 0..self.clients.len() {
-            if self.clients[at].as_ref().is_some_and(|client| client.is_over(limit)) {
-                self.give_up_client(at);
+    pub fn give_up(&mut self) {
+        let (limit, listed) = (self.limit, std::mem::take(&mut self.behind));
+        let is_over =
+            |client: &Subscriber| client.is_behind(limit) && client.waiting_bytes >= limit;
+        for at in listed {
+            match self.clients.get(at).and_then(Option::as_ref) {
+                Some(client) if is_over(client) => self.give_up_client(at),
+                _ => self.behind.push(at),
             }
         }
     }
@@ -448,7 +486,7 @@ impl Subscribers {
         let watching: Vec<usize> = clients.map(|receiver| receiver.at).collect();
         for at in watching {
             let client = self.clients.get(at).and_then(Option::as_ref);
-            if client.is_some_and(|client| client.waiting_bytes + client.late_bytes >= bytes_min) {
+            if client.is_some_and(|client| client.waiting_bytes >= bytes_min) {
                 self.give_up_client(at);
             }
         }
@@ -458,8 +496,9 @@ impl Subscribers {
         let Self { clients, messages, ready, .. } = self;
         let Some(Some(client)) = clients.get_mut(at) else { return };
         std::mem::take(&mut client.pending).into_iter().for_each(|item| messages.release(item));
-        (client.late_bytes, client.waiting_bytes) = (0, 0);
+        client.waiting_bytes = 0;
         client.is_given_up = true;
+        client.is_listed = false;
         if !std::mem::replace(&mut client.is_ready, true) {
             ready.push(at);
         }

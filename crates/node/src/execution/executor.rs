@@ -126,10 +126,6 @@ impl Worker {
         if record.has(flag::PUBSUB)
             || record.has(flag::MONITOR) && session.reply_mode != ReplyMode::Off
         {
-            // Late messages come as the socket takes them, and its own after them.
-            if self.deliveries.is_late(record.id) {
-                return;
-            }
             self.deliveries.receive_all();
             self.deliveries.subscribers().write_of(record.id, out, session.resp3);
         }

@@ -15,7 +15,6 @@ use crate::command_table::entry::{Call, Entry};
 use crate::config::Execute;
 use crate::state::memory_limit::{EvictsOn, Limit, follow_config};
 use crate::stats::hot_keys::Participant;
-use crate::stats::used_memory::uncounted_max;
 
 impl Worker {
     /// Takes over a changed configuration, so that later requests of the batch see it.
@@ -168,11 +167,6 @@ impl Worker {
             self.limit_changed = true;
         }
         self.out_of_memory &= self.limit.bytes != 0;
-        // No key is evicted for messages that wait for a slow command.
-        self.node.inboxes.set_spilled_max(match self.limit.bytes {
-            0 => usize::MAX,
-            bytes => usize::try_from(uncounted_max(bytes) / 2).unwrap_or(usize::MAX),
-        });
         // Memory may be over a new limit while no client sends a command.
         if self.limit.bytes != 0 && self.index == 0 {
             self.evicts_on = EvictsOn::AtOnce;

@@ -56,7 +56,7 @@ impl Worker {
         for thread in inboxes.full_threads() {
             let is_receiver = self.receivers.threads >> thread & 1 != 0;
             are_some_full |= is_receiver;
-            if is_receiver && inboxes.is_overfull(thread) {
+            if is_receiver && (thread == self.index || inboxes.is_overfull(thread)) {
                 inboxes.relieve(thread, ReliefCause::Command(self.waiting_bytes_max()));
             }
         }
@@ -69,10 +69,14 @@ impl Worker {
         inboxes.full_threads().filter(move |thread| *thread != index)
     }
 
-    /// Lets messages spill into the full inbox of a thread that does not look into it.
+    /// Takes some messages in for a thread whose inbox is full and that does not look into it. If
+    /// it has not for long, its clients whose messages reach the limit are given up: it closes them
+    /// when it writes to them the next time.
     #[cold]
-    pub fn let_spill(&self, thread: usize) {
-        self.node.inboxes.let_spill(thread);
+    pub fn relieve(&self, thread: usize, is_long: bool) {
+        let limit = self.waiting_bytes_max();
+        let cause = if is_long { ReliefCause::LongStall(limit) } else { ReliefCause::Stall(limit) };
+        self.node.inboxes.relieve(thread, cause);
     }
 
     /// How many bytes may wait for a client whose thread does not write them.

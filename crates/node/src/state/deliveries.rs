@@ -13,7 +13,7 @@ use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use pubsub::{ChannelId, PendingClient, Subscribers};
 use sync::mailbox::{Mailbox, Wake};
 
-use super::inboxes::{Delivery, Inboxes, ReliefCause, Subscription};
+use super::inboxes::{Delivery, Inboxes, RELIEVED_BYTES_MAX, ReliefCause, Subscription};
 use crate::clients::record::ClientRecord;
 
 /// Messages taken in at once, and the deliveries that they cause: later ones are written in the
@@ -22,8 +22,6 @@ const MESSAGES_MAX: usize = 1024;
 const DELIVERIES_MAX: usize = 16 * 1024;
 /// The weight of these messages for one receiver, in bytes: no more is sent to a client in a turn.
 const ROUND_BYTES_MAX: usize = 256 * 1024;
-/// Bytes of MONITOR lines that may wait for a client when a command publishes much.
-const WATCHER_BYTES_MAX: usize = 256 << 20;
 /// Room that is kept for closed clients.
 const GONE_KEPT: usize = 64;
 
@@ -57,8 +55,6 @@ struct State {
     gone: HashSet<u64>,
     /// Another thread has taken messages in since this one last looked.
     is_relieved: bool,
-    /// A slow command has delayed the messages in the inbox.
-    is_delayed: bool,
 }
 
 impl Deliveries {
@@ -75,7 +71,6 @@ impl Deliveries {
             before_changed: 0,
             gone: HashSet::new(),
             is_relieved: false,
-            is_delayed: false,
         };
         let (is_active, state) = (AtomicBool::new(false), Arc::new(Mutex::new(state)));
         Self { is_active, thread, inboxes, state }
@@ -132,24 +127,17 @@ impl Deliveries {
         let state = &mut *self.state.lock();
         self.inboxes.begin_round(self.thread);
         state.is_relieved = false;
-        state.note_delay();
-        let (mut messages, mut deliveries, mut bytes, mut taken_bytes) = (0, 0, 0, 0);
+        let (mut messages, mut deliveries, mut bytes) = (0, 0, 0);
         let has_more = loop {
             let is_full = messages == MESSAGES_MAX || bytes >= ROUND_BYTES_MAX;
             if is_full || deliveries >= DELIVERIES_MAX {
                 break true;
             }
-            let Some(delivery) = state.inbox.as_ref().and_then(Mailbox::pop) else {
-                state.is_delayed = false;
-                break false;
-            };
+            let Some(delivery) = state.inbox.as_ref().and_then(Mailbox::pop) else { break false };
             messages += 1;
-            let (body_bytes, memory) = delivery.bytes();
-            bytes += body_bytes;
-            taken_bytes += memory;
+            bytes += delivery.body_bytes();
             deliveries += state.take_in(delivery);
         };
-        self.inboxes.lower_spill_limit(self.thread, taken_bytes);
         state.subscribers.take_ready(ready);
         let is_active = has_more || !state.subscribers.is_empty();
         self.is_active.store(is_active, Ordering::Relaxed);
@@ -163,19 +151,6 @@ impl Deliveries {
         self.inboxes.begin_round(self.thread);
         state.is_relieved = false;
         state.subscribers.take_ready(ready);
-    }
-
-    /// Whether a slow command has delayed messages that this thread has not taken in.
-    pub fn are_delayed(&self) -> bool {
-        self.state.lock().is_delayed
-    }
-
-    /// Whether messages for a client are late or may be, so that it gets them as its socket takes
-    /// them.
-    pub(crate) fn is_late(&self, client: u64) -> bool {
-        let state = &mut *self.state.lock();
-        state.note_delay();
-        state.is_delayed || state.subscribers.is_late(client)
     }
 
     /// Notifications wait in the record of a client of this thread.
@@ -216,7 +191,6 @@ impl Deliveries {
         }
         // Other threads may go on pushing without end.
         state.inboxes.push(state.thread, Delivery::Mark);
-        state.note_delay();
         while let Some(delivery) = state.inbox.as_ref().and_then(Mailbox::pop) {
             if matches!(delivery, Delivery::Mark) {
                 return;
@@ -261,34 +235,43 @@ impl Drop for Deliveries {
 }
 
 impl State {
-    /// Takes in messages for the thread, up to a limit.
+    /// Takes in messages for the thread, up to a limit: for one that has not done so for too long
+    /// until half of them are left.
     fn relieve(&mut self, cause: ReliefCause) {
-        match cause {
-            ReliefCause::Move => self.note_delay(),
-            ReliefCause::Command(_) => self.is_delayed = false,
+        if let ReliefCause::Stall(limit)
+        | ReliefCause::LongStall(limit)
+        | ReliefCause::Command(limit) = cause
+        {
+            self.subscribers.set_limit(limit);
         }
         let mut deliveries = 0;
         while deliveries < DELIVERIES_MAX
+            && self.may_relieve(cause)
             && let Some(delivery) = self.inbox.as_ref().and_then(Mailbox::pop)
         {
             deliveries += 1 + self.take_in(delivery);
         }
         self.is_relieved = true;
-        if let ReliefCause::Command(limit) = cause {
-            self.subscribers.give_up(limit);
-            self.subscribers.give_up_watchers(WATCHER_BYTES_MAX);
+        if let ReliefCause::LongStall(_) | ReliefCause::Command(_) = cause {
+            self.subscribers.give_up();
+            self.subscribers.give_up_watchers(RELIEVED_BYTES_MAX);
         }
     }
 
-    /// Notes that a slow command has delayed the messages in the inbox, until it is empty.
-    fn note_delay(&mut self) {
-        self.is_delayed |= self.inboxes.are_delayed(self.thread);
-    }
-
-    /// Whether the next message is late. Late messages for clients that do not read are bounded:
-    /// beyond that, messages count for their limits.
-    fn is_late(&self) -> bool {
-        self.is_delayed && self.subscribers.pending_bytes() < self.inboxes.spilled_max() / 2
+    fn may_relieve(&mut self, cause: ReliefCause) -> bool {
+        if cause == ReliefCause::Move {
+            return true;
+        }
+        let has_room = match cause {
+            ReliefCause::Stall(_) | ReliefCause::LongStall(_) => {
+                self.subscribers.pending_bytes() < RELIEVED_BYTES_MAX
+            }
+            ReliefCause::Move | ReliefCause::Command(_) => true,
+        };
+        let spares = matches!(cause, ReliefCause::Stall(_));
+        has_room
+            && self.inboxes.is_half_full(self.thread)
+            && !(spares && self.subscribers.is_some_behind())
     }
 
     fn note_changed(&mut self) {
@@ -302,8 +285,7 @@ impl State {
         match delivery {
             Delivery::Published(message) => {
                 self.inboxes.taken(self.thread, &message);
-                let is_late = self.is_late();
-                return self.subscribers.receive(message, is_late);
+                return self.subscribers.receive(message);
             }
             Delivery::Begin(begin) => {
                 let Subscription { client, slot, kind, name, hash, moment } = *begin;

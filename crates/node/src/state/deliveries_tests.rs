@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use base::hash::KeyHasher;
 use base::uncounted::thread_bytes;
-use pubsub::{ChannelId, ChannelKind, ChannelRegistry, PublishedMessage};
+use pubsub::{ChannelId, ChannelKind, ChannelRegistry, PendingClient, PublishedMessage};
 use resp::Out;
 
 use super::deliveries::Deliveries;
-use super::inboxes::{Delivery, Inboxes, ReliefCause};
+use super::inboxes::{Delivery, Inboxes, RELIEVED_BYTES_MAX, ReliefCause};
 use crate::clients::record::ClientRecord;
 
 /// Events are left out of the count until they are written, or no client waits for them.
@@ -163,13 +163,6 @@ impl World {
         self.registry.publish(kind, channel, payload.as_bytes(), push);
     }
 
-    /// Publishes until there were so many messages.
-    fn publish_until(&self, count: usize) {
-        for number in self.published.replace(count)..count {
-            self.publish(b"c", number);
-        }
-    }
-
     /// Publishes until publishers must wait. Returns how many messages there were so far.
     fn fill(&self) -> usize {
         while !self.inboxes.are_some_full() {
@@ -198,16 +191,20 @@ impl World {
 
 /// A thread that is busy with a slow command takes nothing in.
 #[test]
-fn messages_spill_for_a_slow_command() {
+fn another_thread_takes_messages_in() {
     let world = World::new();
     let World { inboxes, deliveries, .. } = &world;
     world.publish(b"quiet", 0);
     let first = world.fill();
-    inboxes.let_spill(1);
-    assert!(!inboxes.are_some_full() && inboxes.relieved() == 1);
-    let all = first + 1000;
-    world.publish_until(all);
-    assert!(!inboxes.are_some_full() && !deliveries.prepare_sleep());
+    let mut rounds = 0;
+    while inboxes.are_some_full() {
+        inboxes.relieve(1, ReliefCause::Stall(64 << 20));
+        rounds += 1;
+    }
+    assert!(rounds < 10 && inboxes.relieved() == 1, "{rounds}");
+    assert!(!deliveries.prepare_sleep(), "the thread has to write them");
+    let all = world.fill();
+    assert!(all > first);
     let mut ready = Vec::new();
     while deliveries.receive(&mut ready) {
         for pending in ready.drain(..) {
@@ -226,11 +223,10 @@ fn messages_spill_for_a_slow_command() {
     }
     assert!(deliveries.prepare_sleep());
     deliveries.awake();
-    // Publishers wait as before. A script cannot, and its receivers are given up at their limit:
-    // they are listed until their thread closes them.
+    // At their limit, clients are given up, and listed until their thread closes them.
     world.publish(b"quiet", 1);
-    assert_eq!(world.fill(), all + first);
-    inboxes.relieve(1, ReliefCause::Command(50_000));
+    world.fill();
+    inboxes.relieve(1, ReliefCause::LongStall(50_000));
     for _ in 0..2 {
         assert_eq!(world.given_up(), (1..=100).collect::<Vec<u64>>());
     }
@@ -239,71 +235,48 @@ fn messages_spill_for_a_slow_command() {
     assert!(!world.inboxes.are_some_full());
 }
 
-/// The thread takes in twice as much as comes, so its delay ends while publishers go on.
+/// Slow commands that follow one another on a thread, which writes a part of the messages
+/// between them: publishers wait before a subscriber is at its limit.
 #[test]
-fn publishers_go_on_while_a_thread_takes_in_what_has_spilled() {
+fn subscribers_that_read_beside_slow_commands_are_not_given_up() {
+    const LIMIT: usize = 1 << 20;
     let world = World::new();
     let World { inboxes, deliveries, .. } = &world;
-    inboxes.set_spilled_max(8 << 20);
-    let first = world.fill();
-    inboxes.let_spill(1);
-    assert!(world.fill() > first + 1000);
-    let (mut ready, mut rounds) = (Vec::new(), 0);
-    while inboxes.are_delayed(1) {
-        deliveries.receive(&mut ready);
-        for pending in ready.drain(..) {
-            deliveries.subscribers().write(pending, &mut Out::default(), false, usize::MAX);
+    let (mut ready, mut all, mut written) = (Vec::new(), 0, 0);
+    let write = |pending: PendingClient, bytes_max| {
+        let mut out = Out::default();
+        let mut subscribers = deliveries.subscribers();
+        let part = subscribers.write(pending, &mut out, false, bytes_max);
+        assert!(!part.is_given_up);
+        if part.has_more {
+            subscribers.keep(pending);
         }
-        let before = world.published.get();
-        // The first round takes in what has not spilled.
-        assert!(world.fill() > before || rounds == 0, "publishers wait in round {rounds}");
-        rounds += 1;
-    }
-    assert!((10..100).contains(&rounds), "{rounds}");
-}
-
-/// The messages that a slow command has delayed, and no later ones. Clients that do not read are
-/// bounded by their limit nevertheless.
-#[test]
-fn late_messages_do_not_count_for_the_limit() {
-    let world = World::new();
-    let World { inboxes, deliveries, .. } = &world;
-    let take_in = || {
-        let (mut ready, mut kept) = (Vec::new(), Vec::new());
-        while deliveries.receive(&mut ready) {
-            kept.extend(ready.drain(..).map(|pending| deliveries.subscribers().keep(pending)));
-        }
-        kept.extend(ready.drain(..).map(|pending| deliveries.subscribers().keep(pending)));
-        kept.into_iter().max().unwrap()
+        part.bytes
     };
-    inboxes.let_spill(1);
-    world.publish_until(2000);
-    assert_eq!(take_in(), 0);
-    world.publish_until(2010);
-    let counted = take_in();
-    assert!((10_000..12_000).contains(&counted), "{counted}");
-    let mut ready = Vec::new();
-    deliveries.receive_nothing(&mut ready);
-    let pending = ready[0];
-    assert!(pending.is_late);
-    let mut subscribers = deliveries.subscribers();
-    assert!(subscribers.write(pending, &mut Out::default(), false, 1_000_000).has_more);
-    assert_eq!(subscribers.keep(pending), counted, "late messages are written first");
-    assert!(!subscribers.write(pending, &mut Out::default(), false, usize::MAX).has_more);
-    assert!(!subscribers.is_late(pending.id));
-    for pending in &ready[1..] {
-        subscribers.keep(*pending);
+    for _ in 0..100 {
+        // A slow command, with publishers that go on for as long as they may.
+        for _ in 0..20 {
+            inboxes.relieve(1, ReliefCause::Stall(LIMIT));
+            all = world.fill();
+        }
+        deliveries.receive_nothing(&mut ready);
+        written += ready.drain(..).map(|pending| write(pending, 10_000)).sum::<usize>();
     }
-    drop(subscribers);
-    inboxes.relieve(1, ReliefCause::Command(counted));
-    assert_eq!(world.given_up(), (2..=100).collect::<Vec<u64>>());
-    // Other clients do not read either, and all their messages together reach the bound.
-    (202..210).for_each(|client| world.follow(client, ChannelKind::Channel, b"c"));
-    inboxes.set_spilled_max(4 << 20);
-    world.fill();
-    inboxes.let_spill(1);
-    world.fill();
-    assert!(take_in() > 100_000);
+    assert!(all * 1000 > 3 * LIMIT / 2 && written > 0, "{all}");
+    inboxes.relieve(1, ReliefCause::Stall(LIMIT));
+    assert!(deliveries.subscribers().is_some_behind());
+    // One of them does not read its output: they wait for that, too.
+    deliveries.receive_nothing(&mut ready);
+    let rest: Vec<PendingClient> = ready.clone();
+    for pending in ready.drain(..) {
+        write(pending, usize::MAX);
+    }
+    assert!(!deliveries.subscribers().is_some_behind());
+    deliveries.subscribers().note_output(rest[0], LIMIT / 2 - 500);
+    inboxes.relieve(1, ReliefCause::Stall(LIMIT));
+    assert!(deliveries.subscribers().is_some_behind());
+    let pending_bytes = deliveries.subscribers().pending_bytes();
+    assert!(pending_bytes < 3000, "one message: {pending_bytes}");
 }
 
 /// The limit of subscribers does not hold for clients that only watch requests.
@@ -321,7 +294,7 @@ fn watchers_are_given_up_only_if_they_would_miss_lines() {
     (0..20).for_each(|_| show());
     world.fill();
     while inboxes.are_some_full() {
-        inboxes.relieve(1, ReliefCause::Command(1 << 20));
+        inboxes.relieve(1, ReliefCause::LongStall(1 << 20));
     }
     assert_eq!(world.given_up(), [201]);
     assert!(inboxes.has_room_for_lines(1));
@@ -335,41 +308,31 @@ fn watchers_are_given_up_only_if_they_would_miss_lines() {
 /// A thread without room for more memory is waited for.
 #[test]
 fn the_memory_of_messages_for_a_slow_thread_is_bounded() {
-    const SPILLED_MAX: usize = 64 << 20;
     let world = World::new();
     let World { inboxes, deliveries, .. } = &world;
-    inboxes.set_spilled_max(SPILLED_MAX);
     let payload = vec![b'x'; 4 << 20];
     let mut count = 0;
-    let mut publish = || {
+    while !inboxes.are_some_full() {
         let push = &mut |_, message| world.push(message);
         world.registry.publish(ChannelKind::Channel, b"c", &payload, push);
-        inboxes.let_spill(1);
+        inboxes.relieve(1, ReliefCause::LongStall(PENDING_MAX));
         count += 1;
-        count
-    };
-    while !inboxes.are_some_full() {
-        publish();
     }
-    let most = (SPILLED_MAX + (16 << 20)) / payload.len() + 2;
-    let full = publish();
-    assert!((most - 4..=most + 1).contains(&full), "{full}");
-    // The thread has looked, and publishers go on.
-    let mut ready = Vec::new();
-    while inboxes.are_some_full() {
-        deliveries.receive(&mut ready);
-        for pending in ready.drain(..) {
-            deliveries.subscribers().write(pending, &mut Out::default(), false, usize::MAX);
-        }
-    }
-    assert!(publish() == full + 1 && deliveries.subscribers().pending_bytes() == 0);
+    let most = (RELIEVED_BYTES_MAX + (16 << 20)) / payload.len() + 2;
+    assert!((most - 4..=most).contains(&count), "{count}");
+    let pending = deliveries.subscribers().pending_bytes();
+    assert!(pending < RELIEVED_BYTES_MAX + (4 << 20) + 100_000, "{pending}");
     // A command that publishes more cannot wait.
-    while !inboxes.is_overfull(1) {
-        publish();
-    }
-    inboxes.relieve(1, ReliefCause::Command(usize::MAX));
+    inboxes.relieve(1, ReliefCause::Command(PENDING_MAX));
     assert!(!inboxes.are_some_full());
+    let mut ready = Vec::new();
+    deliveries.receive_nothing(&mut ready);
+    for pending in ready {
+        deliveries.subscribers().write(pending, &mut Out::default(), false, usize::MAX);
+    }
+    assert_eq!(deliveries.subscribers().pending_bytes(), 0);
 }
+const PENDING_MAX: usize = 4 << 30;
 
 /// Clients that have read keys which change all the time do not delay rounds of prefixes.
 #[test]

@@ -9,14 +9,9 @@
 //! continues with it.
 //!
 //! Publishers wait while the inbox of a receiving thread is full, until that thread has taken some
-//! messages in. They do not wait for a slow command: the messages for the thread that runs it may
-//! *spill* beyond that (`Inboxes::let_spill`), up to a bound of their memory. As the thread takes
-//! them in, publishers may leave half as much there, so they neither stop nor outrun it:
-//!
-//! ```text
-//!   backlog   0 ......... 16 MB |  spilled  0 .............. spill_limit ........ spilled_max
-//!             publishers go on  |  publishers go on          wait for the next round
-//! ```
+//! messages in. They do not wait for a slow command: a thread whose clients publish takes messages
+//! in for the thread that runs it (`Inboxes::relieve`), as far as these do not bring subscribers
+//! that read near their limits.
 //!
 //! [`Worker::wake_receivers`]: crate::Worker::wake_receivers
 
@@ -34,23 +29,13 @@ use crate::config::IO_THREADS_MAX;
 /// are delivered: few enough that they are delivered soon.
 const BACKLOG_BYTES_MAX: usize = 16 << 20;
 
-/// The most memory of messages that spill: publishers wait until the thread takes some in. With a
-/// memory limit it is less ([`Inboxes::set_spilled_max`]).
-pub(crate) const SPILLED_BYTES_MAX: usize = 512 << 20;
-
-/// So much of that is left when the thread begins to take it in.
-const SPILL_ROOM_MAX: usize = 32 << 20;
-
-/// From so many on, a slow command or a long script has delayed the messages in the inbox.
-const DELAYED_BYTES_MIN: usize = 1 << 20;
-
-/// So many more may be in an inbox if a command, a transaction or a script publishes much by
+/// So many may be in an inbox if a command, a transaction or a script publishes more than that by
 /// itself. Then its thread takes messages in for the receiving thread.
-const OVERFULL_BYTES: usize = 16 << 20;
+const OVERFULL_BYTES: usize = 2 * BACKLOG_BYTES_MAX;
 
-/// The most memory of MONITOR lines in the inbox of one thread, or as much as may spill if that is
-/// less. No thread waits until they are taken in: clients that watch there are closed instead.
-const LINES_BYTES_MAX: usize = 256 << 20;
+/// The most bytes of MONITOR lines in the inbox of one thread. No thread waits until they are taken
+/// in: clients that watch there are closed instead.
+const LINES_BYTES_MAX: usize = 64 << 20;
 
 /// A message for the clients of a thread.
 #[derive(Debug)]
@@ -80,12 +65,9 @@ pub enum Delivery {
 }
 
 impl Delivery {
-    /// Bytes of its message, and the memory of that.
-    pub(crate) fn bytes(&self) -> (usize, usize) {
-        if let Self::Published(message) = self {
-            return (message.body_bytes(), message.memory());
-        }
-        (0, 0)
+    /// Bytes of its message.
+    pub(crate) fn body_bytes(&self) -> usize {
+        if let Self::Published(message) = self { message.body_bytes() } else { 0 }
     }
 }
 
@@ -106,14 +88,24 @@ pub struct Subscription {
     pub moment: u64,
 }
 
-/// Why another thread takes messages in, up to a limit.
+/// Why another thread takes messages in. The number is the limit of bytes that may wait for a
+/// client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReliefCause {
-    /// A client is moved there.
+    /// A client is moved there: takes in all, up to a limit.
     Move,
-    /// A command publishes much and cannot wait: clients for which so many bytes wait are given up.
+    /// Publishers wait: until there is room, while less than half of the limit waits for each
+    /// client, and their messages take no more than [`RELIEVED_BYTES_MAX`].
+    Stall(usize),
+    /// The thread has stalled for long: the same up to the limit, at which clients are given up.
+    LongStall(usize),
+    /// A command publishes much and cannot wait: the same without a bound of their memory.
     Command(usize),
 }
+
+/// The most memory of messages that are taken in for a thread whose clients do not receive them.
+/// Then publishers wait until it writes some.
+pub(crate) const RELIEVED_BYTES_MAX: usize = 256 << 20;
 
 /// Takes messages in for the thread that has the inbox.
 pub(crate) type Relief = Box<dyn Fn(ReliefCause) + Send + Sync>;
@@ -140,11 +132,7 @@ struct Inbox {
     relief: Mutex<Option<Relief>>,
     /// The weight of its messages in bytes, without the lines of MONITOR.
     backlog: AtomicUsize,
-    /// The memory of those messages that were pushed while it had more than
-    /// [`BACKLOG_BYTES_MAX`], and how much of them publishers may leave there.
-    spilled: AtomicUsize,
-    spill_limit: AtomicUsize,
-    /// The memory of its MONITOR lines in bytes.
+    /// The weight of its MONITOR lines in bytes.
     lines: AtomicUsize,
     /// The clients that watch on this thread are given up when it comes to [`Delivery::Cut`],
     /// because there were too many lines. Until then it gets no more.
@@ -158,13 +146,9 @@ pub struct Inboxes {
     inboxes: Box<[Inbox]>,
     /// Every thread looks into its inbox.
     all_active: AtomicBool,
-    /// How many of them, from the first, threads have opened.
-    opened: AtomicUsize,
-    /// The number of inboxes with more than [`BACKLOG_BYTES_MAX`].
-    over: AtomicUsize,
-    /// The most memory that may spill into one.
-    spilled_max: AtomicUsize,
-    /// How often a full inbox has got room.
+    /// The number of full inboxes.
+    full: AtomicUsize,
+    /// How often an inbox has stopped being full.
     relieved: AtomicUsize,
 }
 
@@ -184,8 +168,6 @@ impl Inboxes {
                 mailbox: Mutex::new(Some(mailbox)),
                 relief: Mutex::new(None),
                 backlog: AtomicUsize::new(0),
-                spilled: AtomicUsize::new(0),
-                spill_limit: AtomicUsize::new(0),
                 lines: AtomicUsize::new(0),
                 is_cut: AtomicBool::new(false),
                 rounds: AtomicUsize::new(0),
@@ -194,9 +176,7 @@ impl Inboxes {
         Self {
             inboxes: (0..usize::from(IO_THREADS_MAX)).map(inbox).collect(),
             all_active: AtomicBool::new(false),
-            opened: AtomicUsize::new(0),
-            over: AtomicUsize::new(0),
-            spilled_max: AtomicUsize::new(SPILLED_BYTES_MAX),
+            full: AtomicUsize::new(0),
             relieved: AtomicUsize::new(0),
         }
     }
@@ -206,7 +186,6 @@ impl Inboxes {
         let inbox = self.inboxes.get(thread)?;
         let mailbox = inbox.mailbox.lock().take()?;
         *inbox.wake.0.write() = Some(wake);
-        self.opened.fetch_max(thread + 1, Ordering::Relaxed);
         Some(mailbox)
     }
 
@@ -231,48 +210,6 @@ impl Inboxes {
         rounds.store(rounds.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Lowers the limit of what may spill after a thread has taken in messages with this memory:
-    /// half as much may come again, so what has spilled becomes less while publishers go on.
-    pub(crate) fn lower_spill_limit(&self, thread: usize, taken_bytes: usize) {
-        let inbox = &self.inboxes[thread];
-        let limit = inbox.spill_limit.load(Ordering::Relaxed);
-        let spilled = inbox.spilled.load(Ordering::Relaxed);
-        if limit == 0 && spilled == 0 {
-            return;
-        }
-        let room_max = if spilled == 0 { 0 } else { SPILL_ROOM_MAX };
-        let lowered = limit.saturating_sub(taken_bytes / 2);
-        let lowered = lowered.clamp(spilled, spilled + room_max);
-        inbox.spill_limit.store(lowered, Ordering::Relaxed);
-        if lowered > spilled {
-            self.relieved.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Lets messages spill into the inbox of a thread that does not look into it.
-    pub(crate) fn let_spill(&self, thread: usize) {
-        let spilled_max = self.spilled_max();
-        let limit = &self.inboxes[thread].spill_limit;
-        if limit.swap(spilled_max, Ordering::Relaxed) < spilled_max {
-            self.relieved.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Sets the most memory of messages that may spill into one inbox: `bytes_max`, but no more
-    /// than [`SPILLED_BYTES_MAX`].
-    pub(crate) fn set_spilled_max(&self, bytes_max: usize) {
-        self.spilled_max.store(bytes_max.min(SPILLED_BYTES_MAX), Ordering::Relaxed);
-    }
-
-    pub(crate) fn spilled_max(&self) -> usize {
-        self.spilled_max.load(Ordering::Relaxed)
-    }
-
-    /// Whether a slow command has delayed the messages of a thread.
-    pub(crate) fn are_delayed(&self, thread: usize) -> bool {
-        self.inboxes[thread].spilled.load(Ordering::Relaxed) >= DELAYED_BYTES_MIN
-    }
-
     /// How often a thread has looked for messages.
     pub fn rounds(&self, thread: usize) -> usize {
         self.inboxes[thread].rounds.load(Ordering::Relaxed)
@@ -286,28 +223,23 @@ impl Inboxes {
     }
 
     /// Puts something into a thread's inbox. The caller [wakes](Self::wake) the thread later.
-    pub(crate) fn push(&self, thread: usize, mut delivery: Delivery) {
+    pub(crate) fn push(&self, thread: usize, delivery: Delivery) {
         let inbox = &self.inboxes[thread];
-        if let Delivery::Published(message) = &mut delivery {
+        if let Delivery::Published(message) = &delivery {
             self.count_pushed(inbox, message);
         }
         inbox.sender.push(delivery);
     }
 
-    fn count_pushed(&self, inbox: &Inbox, message: &mut PublishedMessage) {
-        if message.is_request() {
-            inbox.lines.fetch_add(message.memory(), Ordering::Relaxed);
-            return;
-        }
+    fn count_pushed(&self, inbox: &Inbox, message: &PublishedMessage) {
         let weight = message.weight();
-        let before = inbox.backlog.fetch_add(weight, Ordering::Relaxed);
-        if before + weight <= BACKLOG_BYTES_MAX {
+        if message.is_request() {
+            inbox.lines.fetch_add(weight, Ordering::Relaxed);
             return;
         }
-        message.set_spilled();
-        inbox.spilled.fetch_add(message.memory(), Ordering::Relaxed);
-        if before <= BACKLOG_BYTES_MAX {
-            self.over.fetch_add(1, Ordering::Relaxed);
+        let before = inbox.backlog.fetch_add(weight, Ordering::Relaxed);
+        if before <= BACKLOG_BYTES_MAX && before + weight > BACKLOG_BYTES_MAX {
+            self.full.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -316,7 +248,7 @@ impl Inboxes {
         let inbox = &self.inboxes[thread];
         let lines = inbox.lines.load(Ordering::Relaxed);
         // A client that has missed a line is being closed, and gets no later one.
-        lines < LINES_BYTES_MAX.min(self.spilled_max()) && !inbox.is_cut.load(Ordering::Relaxed)
+        lines < LINES_BYTES_MAX && !inbox.is_cut.load(Ordering::Relaxed)
     }
 
     /// A line for a thread had no room, so the clients that watch there must be closed.
@@ -358,18 +290,14 @@ impl Inboxes {
 
     /// A message was taken out of a thread's inbox.
     pub(crate) fn taken(&self, thread: usize, message: &PublishedMessage) {
-        let inbox = &self.inboxes[thread];
+        let (inbox, weight) = (&self.inboxes[thread], message.weight());
         if message.is_request() {
-            inbox.lines.fetch_sub(message.memory(), Ordering::Relaxed);
+            inbox.lines.fetch_sub(weight, Ordering::Relaxed);
             return;
         }
-        if message.is_spilled() {
-            inbox.spilled.fetch_sub(message.memory(), Ordering::Relaxed);
-        }
-        let weight = message.weight();
         let before = inbox.backlog.fetch_sub(weight, Ordering::Relaxed);
         if before > BACKLOG_BYTES_MAX && before - weight <= BACKLOG_BYTES_MAX {
-            self.over.fetch_sub(1, Ordering::Relaxed);
+            self.full.fetch_sub(1, Ordering::Relaxed);
             self.relieved.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -377,20 +305,22 @@ impl Inboxes {
     /// Whether some inbox is full, so that publishers have to wait.
     #[inline]
     pub fn are_some_full(&self) -> bool {
-        self.over.load(Ordering::Relaxed) != 0 && self.full_threads().next().is_some()
+        self.full.load(Ordering::Relaxed) != 0
     }
 
     /// Whether this thread's inbox is full.
     pub fn is_full(&self, thread: usize) -> bool {
-        let inbox = &self.inboxes[thread];
-        inbox.backlog.load(Ordering::Relaxed) > BACKLOG_BYTES_MAX
-            && inbox.spilled.load(Ordering::Relaxed) >= inbox.spill_limit.load(Ordering::Relaxed)
+        self.inboxes[thread].backlog.load(Ordering::Relaxed) > BACKLOG_BYTES_MAX
     }
 
     /// Whether it has more messages than publishers may leave there.
     pub(crate) fn is_overfull(&self, thread: usize) -> bool {
-        let spilled = self.inboxes[thread].spilled.load(Ordering::Relaxed);
-        spilled > self.spilled_max() + OVERFULL_BYTES
+        self.inboxes[thread].backlog.load(Ordering::Relaxed) > OVERFULL_BYTES
+    }
+
+    /// Whether it has so many messages that relieving the thread goes on.
+    pub(crate) fn is_half_full(&self, thread: usize) -> bool {
+        self.inboxes[thread].backlog.load(Ordering::Relaxed) > BACKLOG_BYTES_MAX / 2
     }
 
     /// Whether a thread should look into its inbox soon, so that publishers need not wait for it.
@@ -401,10 +331,10 @@ impl Inboxes {
 
     /// The threads with full inboxes.
     pub(crate) fn full_threads(&self) -> impl Iterator<Item = usize> {
-        (0..self.opened.load(Ordering::Relaxed)).filter(|thread| self.is_full(*thread))
+        (0..self.inboxes.len()).filter(|thread| self.is_full(*thread))
     }
 
-    /// How often a full inbox has got room. When this grows, publishers that wait may go on.
+    /// How often a full inbox has had room again. When this grows, publishers that wait may go on.
     pub fn relieved(&self) -> usize {
         self.relieved.load(Ordering::Relaxed)
     }
@@ -412,7 +342,7 @@ impl Inboxes {
 
 impl std::fmt::Debug for Inboxes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Inboxes").field("over", &self.over).finish_non_exhaustive()
+        f.debug_struct("Inboxes").field("full", &self.full).finish_non_exhaustive()
     }
 }
 

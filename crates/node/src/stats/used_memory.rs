@@ -42,11 +42,6 @@ const UNSHARED_PER_LIMIT: i64 = 4096;
 const UNCOUNTED_BYTES_MAX: i64 = 128 << 20;
 const UNCOUNTED_PER_LIMIT: i64 = 4;
 
-/// The most bytes of messages that do not count under a limit.
-pub(crate) fn uncounted_max(limit: i64) -> i64 {
-    (limit / UNCOUNTED_PER_LIMIT).max(UNCOUNTED_BYTES_MAX)
-}
-
 /// The memory in use by all threads.
 #[derive(Debug, Default)]
 pub struct UsedMemory {
@@ -243,7 +238,8 @@ impl UsedMemory {
     /// The uncounted bytes of messages that count anyway because they exceed their maximum under
     /// this limit.
     pub fn beyond_uncounted(&self, limit: i64) -> i64 {
-        (self.uncounted.0.load(Ordering::Relaxed) - uncounted_max(limit)).max(0)
+        let uncounted_max = (limit / UNCOUNTED_PER_LIMIT).max(UNCOUNTED_BYTES_MAX);
+        (self.uncounted.0.load(Ordering::Relaxed) - uncounted_max).max(0)
     }
 
     /// Shares this thread's bytes at the end of a turn or a task. Returns the bytes in use.

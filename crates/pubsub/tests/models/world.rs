@@ -163,7 +163,7 @@ impl World {
 
 fn take_in(subscribers: &mut Subscribers, delivery: Delivery) {
     match delivery {
-        Delivery::Published(message) => drop(subscribers.receive(message, false)),
+        Delivery::Published(message) => drop(subscribers.receive(message)),
         Delivery::Follow { client, kind, name, hash, since } => {
             subscribers.follow(client, ChannelId { kind, name, hash }, since);
         }

@@ -23,9 +23,19 @@ pub(crate) struct Deliverer {
     pub(super) stalls: Stalls,
 }
 
-/// A thread with a full inbox that has not looked into it for longer is stalled: a slow command, a
-/// save or a move keeps it. Publishers do not wait for it.
+/// How long a thread with a full inbox has not looked into it: a slow command, a save or a move
+/// keeps it. Longer than the first, publishers do not wait for it as long as its clients are far
+/// from their limits. Longer than the second, they do not wait for it at all: it is one slow
+/// command and not several with messages written between them.
 const STALLED_MS: i64 = 5;
+const LONG_STALLED_MS: i64 = 1000;
+
+/// The stall of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stall {
+    Short,
+    Long,
+}
 
 /// When each thread with a full inbox was last known to look into it.
 #[derive(Debug, Default)]
@@ -51,15 +61,17 @@ impl Stalls {
         &mut self,
         full: impl Iterator<Item = (usize, usize)>,
         now_ms: i64,
-    ) -> Vec<usize> {
+    ) -> Vec<(usize, Stall)> {
         let before = std::mem::take(&mut self.0);
         let mut stalled = Vec::new();
         for (thread, round) in full {
             let mut known =
                 before.iter().filter(|last| (last.thread, last.round) == (thread, round));
             let since_ms = known.next().map_or(now_ms, |last| last.since_ms);
-            if now_ms - since_ms >= STALLED_MS {
-                stalled.push(thread);
+            match now_ms - since_ms {
+                LONG_STALLED_MS.. => stalled.push((thread, Stall::Long)),
+                STALLED_MS.. => stalled.push((thread, Stall::Short)),
+                _ => {}
             }
             self.0.push(LastRound { thread, round, since_ms });
         }
@@ -85,12 +97,15 @@ mod tests {
         let mut look = |full: &[(usize, usize)], now_ms| stalls.look(full.iter().copied(), now_ms);
         assert!(look(&[(1, 7)], 1000).is_empty());
         assert!(look(&[(1, 7)], 1000 + STALLED_MS - 1).is_empty());
-        assert_eq!(look(&[(1, 7)], 1000 + STALLED_MS), [1]);
+        assert_eq!(look(&[(1, 7)], 1000 + STALLED_MS), [(1, Stall::Short)]);
         // Another thread begins later, while the first one is full at each look.
-        assert_eq!(look(&[(1, 7), (3, 1)], 1500), [1]);
-        assert_eq!(look(&[(1, 7), (3, 1)], 1500 + STALLED_MS), [1, 3]);
+        assert_eq!(look(&[(1, 7), (3, 1)], 1500), [(1, Stall::Short)]);
+        let both = [(1, Stall::Short), (3, Stall::Short)];
+        assert_eq!(look(&[(1, 7), (3, 1)], 1500 + STALLED_MS), both);
+        let long = [(1, Stall::Long), (3, Stall::Short)];
+        assert_eq!(look(&[(1, 7), (3, 1)], 1000 + LONG_STALLED_MS), long);
         // The first one has looked.
-        assert_eq!(look(&[(1, 8), (3, 1)], 2010), [3]);
+        assert_eq!(look(&[(1, 8), (3, 1)], 2010), [(3, Stall::Short)]);
         // The third one had room meanwhile.
         assert!(look(&[], 2011).is_empty());
         assert!(look(&[(1, 8), (3, 1)], 2012).is_empty());

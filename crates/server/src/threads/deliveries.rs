@@ -8,11 +8,11 @@
 //!
 //! A client that publishes faster than messages are delivered is suspended until the receivers'
 //! threads have room, so the memory for slow threads is bounded; the memory for a slow client is
-//! bounded by its output limit. It does not wait for a slow command: more messages may then wait in
-//! the inbox of that thread (`crates/node/src/state/inboxes.rs`). After the command the thread
-//! takes in such *late* messages for as long as the command has taken. Each client gets its late
-//! messages as its socket takes them, and they do not count for its limit, since clients that read
-//! must not be closed for the slow commands of others.
+//! bounded by its output limit. It does not wait for a slow command: its thread takes messages in
+//! for the thread that runs one, until half of its limit waits for a client, since clients that
+//! read must not be closed for the slow commands of others. After a second in one command they are.
+//! That thread takes in no more before it has written these: in each turn some, or as long as its
+//! commands have taken.
 
 use std::sync::atomic::Ordering;
 
@@ -24,16 +24,17 @@ use resp::out::Mark;
 
 use crate::threads::client_state::ClientState;
 use crate::threads::connection::{Connection, SEND_BYTES_MAX};
+use crate::threads::deliverer::Stall;
 use crate::threads::io_thread::IoThread;
 
-/// The bytes of messages that are written in one round, over all clients.
+/// The bytes of messages that are written in one turn, over all clients, and those that are written
+/// at once for as long as the turn's commands have taken, but no longer than the last.
 const WRITTEN_BYTES_MAX: usize = 4 << 20;
+const MORE_BYTES_MAX: usize = 1 << 20;
+const MORE_US_MAX: u64 = 50_000;
 
-/// The bytes that a socket may take at once of late messages: mostly all of them.
-const LATE_SEND_BYTES_MAX: usize = 4 * SEND_BYTES_MAX;
-
-/// How long a turn goes on with late messages at most, in microseconds.
-const LATE_US_MAX: f64 = 1_000_000.0;
+/// From so many bytes on, a client's output is noted among its messages.
+const NOTED_BYTES_MIN: usize = 1 << 20;
 
 /// From so many bytes on, the output kept for an absent client is checked against its limit.
 const KEPT_BYTES_MIN: u64 = 64 << 10;
@@ -49,9 +50,6 @@ impl IoThread {
             // Memory that replies have left for the next replies stays.
             let kept_bytes = self.out.bytes.capacity().max(OUT_KEPT_BYTES_MAX);
             self.deliver_some();
-            if self.deliverer.has_more && self.worker.deliveries.are_delayed() {
-                self.deliver_late();
-            }
             self.send_invalidations();
             self.out.clear_to(kept_bytes);
         }
@@ -68,8 +66,11 @@ impl IoThread {
                 true
             }
         };
-        let mut bytes_left = WRITTEN_BYTES_MAX;
+        let (mut bytes_left, mut more_until_tsc) = (WRITTEN_BYTES_MAX, None);
         for pending in &ready {
+            if bytes_left == 0 {
+                bytes_left = self.more_bytes(&mut more_until_tsc);
+            }
             if bytes_left == 0 {
                 self.keep(*pending);
                 self.deliverer.has_unwritten = true;
@@ -79,44 +80,36 @@ impl IoThread {
             bytes_left = bytes_left.saturating_sub(written.bytes);
             if written.has_more {
                 unfinished.push(*pending);
-                self.deliverer.has_unwritten |= !pending.is_late;
             }
         }
-        // In the next round, clients that this one has not reached come first.
-        self.deliverer.has_more |= self.deliverer.has_unwritten || !unfinished.is_empty();
+        // In the next turn, clients that this one has not reached come first.
+        self.deliverer.has_unwritten |= !unfinished.is_empty();
+        self.deliverer.has_more |= self.deliverer.has_unwritten;
         unfinished.drain(..).for_each(|pending| self.keep(pending));
         self.deliverer.unfinished = unfinished;
         self.deliverer.ready = ready;
     }
 
-    /// Goes on with late messages for as long as the turn's commands have taken.
+    /// How many bytes of messages the turn may write in addition: some, for as long as its commands
+    /// have taken. If there were slow ones, much may have been taken in for the thread.
     #[cold]
-    fn deliver_late(&mut self) {
+    fn more_bytes(&self, until_tsc: &mut Option<u64>) -> usize {
         // The turns within a busy script come one after the other.
         if self.ran_nested_turn {
-            return;
+            return 0;
         }
-        // Other threads do not wait until this one is done.
-        self.worker.wake_receivers();
-        let commands_tsc =
-            self.worker.last_tsc().saturating_sub(self.turn_tsc.load(Ordering::Relaxed));
-        let most_tsc = (LATE_US_MAX * sys::clock::tsc_per_micro()) as u64;
-        let until_tsc = sys::clock::tsc().saturating_add(commands_tsc.min(most_tsc));
-        while self.deliverer.has_more && sys::clock::tsc() < until_tsc {
-            self.deliver_some();
-        }
+        let now_tsc = sys::clock::tsc();
+        let until_tsc = until_tsc.get_or_insert_with(|| {
+            let commands_tsc =
+                self.worker.last_tsc().saturating_sub(self.turn_tsc.load(Ordering::Relaxed));
+            let most_tsc = (MORE_US_MAX as f64 * sys::clock::tsc_per_micro()) as u64;
+            now_tsc.saturating_add(commands_tsc.min(most_tsc))
+        });
+        if now_tsc < *until_tsc { MORE_BYTES_MAX } else { 0 }
     }
 
     /// Writes pending messages of a client, up to this many bytes, and sends them.
     fn deliver_to(&mut self, pending: PendingClient, bytes_max: usize) -> WrittenMessages {
-        let (mut bytes_max, mut sent_max) = (bytes_max, SEND_BYTES_MAX);
-        if pending.is_late {
-            if !self.takes_late(pending) {
-                self.keep(pending);
-                return WrittenMessages::default();
-            }
-            (bytes_max, sent_max) = (bytes_max.min(SEND_BYTES_MAX), LATE_SEND_BYTES_MAX);
-        }
         let Self { slots, worker, out, .. } = self;
         let client = pending.slot.and_then(|slot| Some((slot, slots.client_mut(slot)?)));
         let here = client.filter(|(_, client)| client.session.record.id == pending.id);
@@ -144,25 +137,13 @@ impl IoThread {
             out.clear();
             return written;
         }
-        self.send_unasked(slot, sent_max);
-        written
-    }
-
-    /// Whether a client may get late messages: its socket has taken those before.
-    #[cold]
-    fn takes_late(&mut self, pending: PendingClient) -> bool {
-        let Some(slot) = pending.slot else { return false };
-        let is_waiting = |thread: &Self| {
-            let client = thread.slots.client(slot);
-            client.is_some_and(|client| {
-                let record = &client.session.record;
-                record.id == pending.id && !record.location.is_killed() && client.wants_write()
-            })
-        };
-        if is_waiting(self) {
-            self.send_pending(slot);
+        self.send_unasked(slot);
+        let output_bytes = self.slots.client(slot).map_or(0, |client| client.output_bytes());
+        if output_bytes >= NOTED_BYTES_MIN || pending.had_output {
+            let noted = if output_bytes >= NOTED_BYTES_MIN { output_bytes } else { 0 };
+            self.worker.deliveries.subscribers().note_output(pending, noted);
         }
-        !is_waiting(self)
+        written
     }
 
     /// Closes a client that was killed, or whose messages reached its limit.
@@ -177,9 +158,8 @@ impl IoThread {
         self.worker.deliveries.subscribers().forget(pending.id);
     }
 
-    /// Sends a client, whose output is not waiting for the log, output that it did not request: up
-    /// to `bytes_max` bytes, and the rest in later turns.
-    pub(crate) fn send_unasked(&mut self, slot: usize, bytes_max: usize) {
+    /// Sends a client, whose output is not waiting for the log, output that it did not request.
+    pub(crate) fn send_unasked(&mut self, slot: usize) {
         let Self { slots, worker, out, .. } = self;
         let Some(client) = slots.client_mut(slot) else { return };
         if client.state.is_closing() {
@@ -201,7 +181,7 @@ impl IoThread {
                 // The message depends on writes of other clients, as the reply of a read does.
                 self.log.begin_batch(worker.turn.effects.written_units());
             }
-            if self.send_replies(slot, bytes_max) {
+            if self.send_replies(slot, SEND_BYTES_MAX) {
                 self.after_send(slot);
             }
         }
@@ -246,7 +226,7 @@ impl IoThread {
             return;
         }
         if self.worker.node.inboxes.are_some_full() {
-            self.let_spill();
+            self.relieve_stalled();
         }
         let inboxes = &self.worker.node.inboxes;
         let relieved = inboxes.relieved();
@@ -254,10 +234,7 @@ impl IoThread {
         if relieved == before && inboxes.are_some_full() {
             return;
         }
-        let mut publishers = std::mem::take(&mut self.deliverer.publishers);
-        // There may be room for some of them only.
-        publishers.rotate_left(1);
-        for slot in publishers {
+        for slot in std::mem::take(&mut self.deliverer.publishers) {
             let state = self.slots.client(slot).map(|client| &client.state);
             if matches!(state, Some(ClientState::Congested)) {
                 self.proceed(slot);
@@ -265,14 +242,16 @@ impl IoThread {
         }
     }
 
-    /// Lets messages spill into the full inboxes of threads that do not look into them.
+    /// Takes messages in for threads with full inboxes that do not look into them.
     #[cold]
-    fn let_spill(&mut self) {
+    fn relieve_stalled(&mut self) {
         let now_ms = self.steady_ms();
         let Self { worker, deliverer, .. } = self;
         let rounds = |thread| (thread, worker.node.inboxes.rounds(thread));
         let stalled = deliverer.stalls.look(worker.full_receivers().map(rounds), now_ms);
-        stalled.into_iter().for_each(|thread| worker.let_spill(thread));
+        for (thread, stall) in stalled {
+            worker.relieve(thread, stall == Stall::Long);
+        }
     }
 
     /// Moves the subscriptions of a client that goes to another thread.

@@ -13,7 +13,6 @@ use node::ClientRecord;
 use node::clients::client_tracking::write_messages;
 use node::propagation::invalidations;
 
-use crate::threads::connection::SEND_BYTES_MAX;
 use crate::threads::io_thread::IoThread;
 
 impl IoThread {
@@ -55,7 +54,7 @@ impl IoThread {
         let Self { slots, out, .. } = self;
         if let Some(client) = slots.client_mut(slot).filter(|client| client.awaits_log.is_none()) {
             write_messages(&client.session, out);
-            self.send_unasked(slot, SEND_BYTES_MAX);
+            self.send_unasked(slot);
         }
     }
 
