@@ -17,7 +17,7 @@ const SLOW_MS: u64 = 5;
 /// The most milliseconds until the threads are stopped: no case comes near it.
 const MS_MAX: u64 = 1_000_000;
 
-/// A client, or several, and their thread's pass.
+/// The clients of a thread, mostly one, and the thread's pass.
 struct SimulatedClient {
     pass: Pass,
     /// How long its requests take, in turn.

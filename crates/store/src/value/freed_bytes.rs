@@ -23,7 +23,6 @@ pub(crate) fn emptied_bytes(
         Object::String(text) if is_dropped(text) => text.capacity(),
         object => bytes_of(object),
     };
-
     let (mut measured, mut bytes, mut usual) = (0, 0, 0);
     for record in table.iter().take(EMPTIED_MEASURED) {
         let own = record.allocated_bytes() + record.object().map_or(0, bytes_of);

@@ -164,8 +164,9 @@ fn usage_is_what_the_allocator_says() {
     let server = start();
     for (number, case) in CASES.iter().enumerate() {
         let Some(wrong) = difference(&server, case) else { continue };
-        // How many tables of shards grow depends on the hashes of keys, which a start chooses.
+        // How many tables of shards grow depends on the hashes of keys, which a start chooses: the
+        // median of three starts counts.
         let again: Vec<String> = (0..2).filter_map(|_| difference(&start(), case)).collect();
-        assert!(again.len() < 2, "case {number}: {wrong}, {again:?}");
+        assert!(again.is_empty(), "case {number}: {wrong}, {again:?}");
     }
 }
