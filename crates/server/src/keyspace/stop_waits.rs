@@ -25,7 +25,7 @@
 //! of length T has requests shorter than T / 2, and only such requests run then, so the next period
 //! is less than half as long, until no slow request begins in one. This takes clients whose
 //! requests are alike. Those of some clients are not, so each further attempt in vain holds clients
-//! four times as long, and soon for the whole grace period. Clients that are new are not held: the
+//! sixteen times as long, and soon for whole grace periods. Clients that are new are not held: the
 //! gate stays closed after [`PATIENT_ATTEMPTS_MAX`] attempts until all are over.
 
 use std::cell::RefCell;
@@ -52,7 +52,7 @@ pub(crate) const PATIENT_ATTEMPTS_MAX: u32 = 16;
 /// A client is held for this many times as long as its last request took, the first time.
 const HELD_FACTOR: u64 = 2;
 /// From attempt to attempt it is held for this many times as long.
-const HELD_GROWTH: u64 = 4;
+const HELD_GROWTH: u64 = 16;
 /// And for so much longer, in microseconds: the waiting thread looks once a millisecond.
 const HELD_MORE_US: u64 = 5000;
 /// How long clients of slow requests are held at most, in microseconds, unless the waiting thread
@@ -123,7 +123,11 @@ impl Stoppers {
     fn hold(&self, attempts: u32, since_us: u64, now_us: u64) {
         if let Some(more) = attempts.checked_sub(ATTEMPTS_MAX) {
             let factor = HELD_FACTOR.saturating_mul(HELD_GROWTH.saturating_pow(more));
-            self.held_factor.fetch_max(factor, Ordering::Relaxed);
+            // The factor of a thread that no longer waits does not outlive its hold.
+            match self.held_until_us.load(Ordering::Relaxed) <= now_us {
+                true => self.held_factor.store(factor, Ordering::Relaxed),
+                false => _ = self.held_factor.fetch_max(factor, Ordering::Relaxed),
+            }
             self.held_since_us.fetch_max(since_us, Ordering::Relaxed);
             self.held_until_us.fetch_max(now_us.saturating_add(HELD_US), Ordering::Relaxed);
         }
