@@ -15,7 +15,7 @@ use std::sync::{Arc, Weak};
 
 use base::uncounted::SnapshotBytes;
 
-use crate::value::stored::Object;
+use crate::value::stored::{Object, text_bytes};
 
 /// The most strings that one call looks at again.
 const LOOKS_MAX: usize = 64;
@@ -83,7 +83,7 @@ impl SharedTexts {
     pub(crate) fn add(&mut self, text: &Arc<Vec<u8>>) {
         let shared = self.by_address.entry(address_of(text)).or_insert_with(|| SharedText {
             text: Arc::downgrade(text),
-            bytes: text.capacity(),
+            bytes: text_bytes(text),
             saved: 0,
             excluded: SnapshotBytes::default(),
             is_dropped: false,
@@ -167,10 +167,12 @@ mod tests {
         }
     }
 
-    const BYTES: usize = 100_000;
+    const LEN: usize = 100_000;
+    /// The block that the allocator uses for a string, and the two counts before it.
+    const BYTES: usize = 114_688 + size_of::<Vec<u8>>() + 16;
 
     fn text() -> Arc<Vec<u8>> {
-        Arc::new(vec![b'x'; BYTES])
+        Arc::new(vec![b'x'; LEN])
     }
 
     #[test]

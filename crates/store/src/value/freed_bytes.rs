@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ds::table::Table;
 
-use super::stored::Object;
+use super::stored::{Object, text_bytes};
 
 /// Records of a shard that are measured to estimate the memory of a database that was emptied: few,
 /// because all threads wait meanwhile, and there are many shards.
@@ -20,7 +20,7 @@ pub(crate) fn emptied_bytes(
     is_dropped: &dyn Fn(&Arc<Vec<u8>>) -> bool,
 ) -> usize {
     let bytes_of = |object: &Object| match object {
-        Object::String(text) if is_dropped(text) => text.capacity(),
+        Object::String(text) if is_dropped(text) => text_bytes(text),
         object => bytes_of(object),
     };
     let (mut measured, mut bytes, mut usual) = (0, 0, 0);

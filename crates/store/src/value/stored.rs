@@ -122,7 +122,7 @@ impl Object {
     /// The approximate bytes of memory that it takes in addition to its record.
     pub fn memory_bytes(&self) -> usize {
         match self {
-            Self::String(text) => size_of::<Vec<u8>>() + 16 + class_bytes(text.capacity()),
+            Self::String(text) => text_bytes(text),
             Self::SortedSet(set) => size_of::<ds::SortedSet>() + set.memory_bytes(),
             Self::Set(table) => size_of::<Dict>() + table.memory_bytes(),
             Self::List(list) => list.memory_bytes(),
@@ -130,6 +130,11 @@ impl Object {
             Self::Stream(stream) => stream.memory_bytes(),
         }
     }
+}
+
+/// The memory of a long string.
+pub(crate) fn text_bytes(text: &Vec<u8>) -> usize {
+    size_of::<Vec<u8>>() + 16 + class_bytes(text.capacity())
 }
 
 /// A type of value: how a record of this type is read.
