@@ -9,11 +9,14 @@ use std::process::Output;
 use lin::{BuildError, Checker, Verdict, test_program};
 use test_support::Server;
 
-/// How long the server is tested.
+/// How long a run tests the server.
 const SECONDS: &str = "6";
 
-/// How long the server is tested with a fault. Most faults are found within a second.
+/// How long a run tests the server with a fault. Most faults are found within a second.
 const FAULT_SECONDS_MAX: &str = "30";
+
+/// A machine that others use may need more runs than one until all has happened.
+const RUNS_MAX: usize = 20;
 
 /// Events that must occur before a verdict counts.
 const MET: &[&str] = &[
@@ -68,7 +71,7 @@ fn count(said: &str, name: &str) -> u64 {
     let lines = said.lines().filter_map(|line| line.trim_start().split_once(' '));
     let number =
         lines.filter(|(_, found)| *found == name).find_map(|(number, _)| number.parse().ok());
-    number.unwrap_or_else(|| panic!("no line of {name:?} in\n{said}"))
+    number.unwrap_or(0)
 }
 
 #[test]
@@ -80,13 +83,18 @@ fn the_model_tells_right_from_wrong() {
 fn weft_is_linearizable() {
     let Some(checker) = available(Checker::build(target())) else { return };
     let server = Server::start(&["--io-threads", "4"]);
-    let (verdict, said) = verdict(&checker, &server, &["-seconds", SECONDS]);
-    assert_eq!(verdict, Verdict::Linearizable, "{said}");
-    for name in MET {
-        assert!(count(&said, name) > 0, "{name:?} never happened:\n{said}");
+    let (mut unmet, mut histories, mut undecided) = (MET.to_vec(), 0, 0);
+    for _ in 0..RUNS_MAX {
+        let (verdict, said) = verdict(&checker, &server, &["-seconds", SECONDS]);
+        assert_eq!(verdict, Verdict::Linearizable, "{said}");
+        unmet.retain(|name| count(&said, name) == 0);
+        histories += count(&said, "histories");
+        undecided += count(&said, "histories the checker could not decide in time");
+        if unmet.is_empty() && undecided * 50 <= histories {
+            return;
+        }
     }
-    let undecided = count(&said, "histories the checker could not decide in time");
-    assert!(undecided * 50 <= count(&said, "histories"), "{said}");
+    panic!("never happened: {unmet:?}; {undecided} of {histories} histories are undecided");
 }
 
 #[test]
@@ -97,8 +105,10 @@ fn planted_faults_are_found() {
     let faults = names.lines().filter_map(|line| line.strip_prefix("fault ")?.split_once(':'));
     let mut found = 0;
     for (fault, _) in faults {
-        let (verdict, said) =
-            verdict(&checker, &server, &["-seconds", FAULT_SECONDS_MAX, "-fault", fault]);
+        let arguments = ["-seconds", FAULT_SECONDS_MAX, "-fault", fault];
+        let runs = || (0..RUNS_MAX).map(|_| verdict(&checker, &server, &arguments));
+        let found_in = runs().find(|(verdict, _)| *verdict != Verdict::Linearizable);
+        let (verdict, said) = found_in.unwrap_or_else(|| panic!("{fault} was not found"));
         assert_eq!(verdict, Verdict::Violation, "{fault}: {said}");
         assert!(said.contains("not linearizable: "), "{fault}: {said}");
         found += 1;
