@@ -15,7 +15,8 @@ const SECONDS: &str = "6";
 /// How long a run tests the server with a fault. Most faults are found within a second.
 const FAULT_SECONDS_MAX: &str = "30";
 
-/// A machine that others use may need more runs than one until all has happened.
+/// A machine that others use may need more runs than one until all has happened. Each begins with
+/// another seed.
 const RUNS_MAX: usize = 20;
 
 /// Events that must occur before a verdict counts.
@@ -84,8 +85,9 @@ fn weft_is_linearizable() {
     let Some(checker) = available(Checker::build(target())) else { return };
     let server = Server::start(&["--io-threads", "4"]);
     let (mut unmet, mut histories, mut undecided) = (MET.to_vec(), 0, 0);
-    for _ in 0..RUNS_MAX {
-        let (verdict, said) = verdict(&checker, &server, &["-seconds", SECONDS]);
+    for run in 1..=RUNS_MAX {
+        let arguments = ["-seconds", SECONDS, "-seed", &run.to_string()];
+        let (verdict, said) = verdict(&checker, &server, &arguments);
         assert_eq!(verdict, Verdict::Linearizable, "{said}");
         unmet.retain(|name| count(&said, name) == 0);
         histories += count(&said, "histories");
@@ -105,9 +107,13 @@ fn planted_faults_are_found() {
     let faults = names.lines().filter_map(|line| line.strip_prefix("fault ")?.split_once(':'));
     let mut found = 0;
     for (fault, _) in faults {
-        let arguments = ["-seconds", FAULT_SECONDS_MAX, "-fault", fault];
-        let runs = || (0..RUNS_MAX).map(|_| verdict(&checker, &server, &arguments));
-        let found_in = runs().find(|(verdict, _)| *verdict != Verdict::Linearizable);
+        let run = |run: usize| {
+            let seed = run.to_string();
+            let arguments = ["-seconds", FAULT_SECONDS_MAX, "-seed", &seed, "-fault", fault];
+            verdict(&checker, &server, &arguments)
+        };
+        let found_in =
+            (1..=RUNS_MAX).map(run).find(|(verdict, _)| *verdict != Verdict::Linearizable);
         let (verdict, said) = found_in.unwrap_or_else(|| panic!("{fault} was not found"));
         assert_eq!(verdict, Verdict::Violation, "{fault}: {said}");
         assert!(said.contains("not linearizable: "), "{fault}: {said}");
