@@ -4,13 +4,16 @@
 //! change in any way. Before a change of elements that the walk has not visited, the container
 //! saves a copy: of a member of a [`Dict`](crate::Dict), or of a chunk of a [`List`](crate::List)
 //! or a [`Stream`](crate::Stream). Nothing is copied when a walk starts, so starting takes no time,
-//! and the memory of a walk grows with the changes during it.
+//! and the memory of a walk grows with the changes during it. That memory does not count towards
+//! the memory limit (`InWalk`).
 //!
 //! The state of a walk is in its container and moves with it, as does a ticket by which the owner
 //! of the walk recognises the container. A copy of a container has no walk.
 
 use std::any::Any;
 use std::fmt;
+
+use base::uncounted::SnapshotBytes;
 
 /// The cost of a visit in addition to the visited bytes.
 const VISIT_BYTES: usize = 64;
@@ -47,6 +50,23 @@ impl Budget {
     }
 }
 
+/// Content that only a walk still has, with its bytes, which do not count while this value exists.
+/// So they count again wherever it is dropped: after its visit, with the container, or with the
+/// remains of the walk. The container's own size does not include them.
+#[derive(Debug)]
+pub(crate) struct InWalk<T> {
+    pub(crate) content: T,
+    _bytes: SnapshotBytes,
+}
+
+impl<T> InWalk<T> {
+    /// `allocated` is the memory that the content owns. The value itself lies in a node or a vector
+    /// of the walk, of which at least its own size is excluded.
+    pub(crate) fn new(content: T, allocated: usize) -> Self {
+        Self { content, _bytes: SnapshotBytes::new(size_of::<Self>() + allocated) }
+    }
+}
+
 /// The state of a container's walk, if there is one.
 pub(crate) struct WalkSlot<W>(pub(crate) Option<Box<W>>);
 
@@ -77,3 +97,7 @@ impl<W> fmt::Debug for WalkSlot<W> {
         f.write_str(if self.is_some() { "walk" } else { "none" })
     }
 }
+
+#[cfg(test)]
+#[path = "walk_tests.rs"]
+pub(crate) mod tests;

@@ -14,7 +14,9 @@ use std::collections::BTreeMap;
 use base::hash::KeyHasher;
 
 use super::{Dict, Member, MemberRef, Place, hash_from};
-use crate::walk::{Budget, Ticket};
+use crate::walk::{Budget, InWalk, Ticket};
+
+type MemberInWalk = InWalk<Option<Member>>;
 
 #[derive(Debug)]
 pub(super) struct DictWalk {
@@ -24,9 +26,9 @@ pub(super) struct DictWalk {
     from: Option<u64>,
     /// For each hash whose members changed before the visit, the old member. A tree, since it grows
     /// without moving as a whole.
-    changed: BTreeMap<u64, Option<Member>>,
+    changed: BTreeMap<u64, MemberInWalk>,
     /// Further members with the same hashes, after collisions.
-    collided: Vec<Member>,
+    collided: Vec<MemberInWalk>,
 }
 
 /// The memory of a finished walk, which its owner frees where that delays no client.
@@ -34,8 +36,8 @@ pub(super) struct DictWalk {
 pub struct FinishedDictWalk {
     /// The ticket of the walk.
     pub ticket: Ticket,
-    _changed: BTreeMap<u64, Option<Member>>,
-    _collided: Vec<Member>,
+    _changed: BTreeMap<u64, MemberInWalk>,
+    _collided: Vec<MemberInWalk>,
 }
 
 impl DictWalk {
@@ -44,10 +46,10 @@ impl DictWalk {
     }
 
     /// The next hash with saved members that the walk has passed.
-    fn next_saved(&mut self) -> Option<Option<Member>> {
+    fn next_saved(&mut self) -> Option<MemberInWalk> {
         match self.changed.first_entry() {
             Some(first) if self.from.is_none_or(|from| *first.key() < from) => Some(first.remove()),
-            _ => self.collided.pop().map(Some),
+            _ => self.collided.pop(),
         }
     }
 }
@@ -80,11 +82,16 @@ impl Dict {
             let table = self.segment(segment);
             let slots = table.slots_of(within, &positions).into_iter();
             let mut members = slots.map(|at| table.at(at)).map(|own| own.duplicate(own.key()));
-            walk.changed.insert(hash, members.next());
-            walk.collided.extend(members);
+            walk.changed.insert(hash, saved(members.next()));
+            walk.collided.extend(members.map(Some).map(saved));
         }
         self.walk.0 = Some(walk);
     }
+}
+
+fn saved(member: Option<Member>) -> MemberInWalk {
+    let allocated = member.as_ref().map_or(0, |member| member.view().allocated_bytes());
+    InWalk::new(member, allocated)
 }
 
 /// The handle by which its owner steps the walk over a dict.
@@ -116,7 +123,7 @@ impl Walker<'_> {
         };
         let mut enough = false;
         while !enough && let Some(member) = walk.next_saved() {
-            enough = see(member.as_ref().map(Member::view));
+            enough = see(member.content.as_ref().map(Member::view));
         }
         if !enough && let Some(from) = walk.from {
             let changed = &walk.changed;

@@ -16,7 +16,7 @@ use std::ops::{Deref, Range};
 
 use crate::list::chunk::ListChunk;
 use crate::packed::Buffer;
-use crate::walk::{Budget, Ticket, WalkSlot};
+use crate::walk::{Budget, InWalk, Ticket, WalkSlot};
 
 /// The number of the first chunk: as many numbers are before as after it.
 const NUMBER_AT_FIRST: u32 = 1 << 31;
@@ -36,7 +36,7 @@ struct ListWalk {
     /// The last chunk's number when the walk started.
     last: u64,
     /// The old chunks of each number whose chunks were changed or added since.
-    saved: BTreeMap<u32, Vec<ListChunk>>,
+    saved: BTreeMap<u32, Vec<InWalk<ListChunk>>>,
 }
 
 /// The memory of a finished walk, which its owner frees where that delays no client.
@@ -44,7 +44,7 @@ struct ListWalk {
 pub struct FinishedListWalk {
     /// The ticket of the walk.
     pub ticket: Ticket,
-    _saved: BTreeMap<u32, Vec<ListChunk>>,
+    _saved: BTreeMap<u32, Vec<InWalk<ListChunk>>>,
 }
 
 impl ListWalk {
@@ -55,6 +55,11 @@ impl ListWalk {
     fn must_save(&self, number: u32) -> bool {
         self.is_ahead(number) && !self.saved.contains_key(&number)
     }
+}
+
+fn saved(chunk: ListChunk) -> InWalk<ListChunk> {
+    let allocated = chunk.allocated_bytes();
+    InWalk::new(chunk, allocated)
 }
 
 impl Deref for Chunks {
@@ -168,7 +173,7 @@ impl Chunks {
             let number = chunk.number;
             if saving == Some(number) || walk.must_save(number) {
                 saving = Some(number);
-                walk.saved.entry(number).or_default().push(chunk);
+                walk.saved.entry(number).or_default().push(saved(chunk));
             } else {
                 free.push_back(chunk);
             }
@@ -219,9 +224,10 @@ impl Chunks {
         if let Some(walk) = &mut self.walk.0
             && walk.must_save(number)
         {
-            let saved = walk.saved.entry(number).or_default();
+            let old = walk.saved.entry(number).or_default();
             // Chunks that share the highest or lowest number cannot be distinguished.
-            saved.extend(self.deque.iter().filter(|chunk| chunk.number == number).cloned());
+            let same = self.deque.iter().filter(|chunk| chunk.number == number);
+            old.extend(same.cloned().map(saved));
         }
     }
 
@@ -233,7 +239,7 @@ impl Chunks {
         if let Some(walk) = &mut self.walk.0
             && walk.must_save(number)
         {
-            walk.saved.insert(number, self.deque.range(group).cloned().collect());
+            walk.saved.insert(number, self.deque.range(group).cloned().map(saved).collect());
         }
     }
 
@@ -273,7 +279,7 @@ impl Chunks {
                 budget.spend(chunk.bytes().len());
             };
             match walk.saved.remove(&number) {
-                Some(saved) => saved.iter().for_each(see),
+                Some(saved) => saved.iter().map(|saved| &saved.content).for_each(see),
                 None => {
                     let own = self.deque.range(at..);
                     own.take_while(|chunk| chunk.number == number).for_each(&mut see);

@@ -8,6 +8,7 @@ use base::random::Random;
 use super::*;
 use crate::list::{ChunkLimit, List, ListChunkRef};
 use crate::packed::Encoded;
+use crate::walk::tests::check;
 
 /// A deliberate fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,4 +118,26 @@ fn planted_faults_are_found() {
         let fails = |seed| catch_unwind(AssertUnwindSafe(|| run(seed, Some(fault)))).is_err();
         assert!((0..500).any(fails), "{fault:?} is not found");
     }
+}
+
+#[test]
+fn chunks_that_only_a_walk_has_do_not_count() {
+    let element = |byte: u8| [byte; 10_000];
+    let list = || {
+        let mut list = List::new(ChunkLimit::of(1));
+        (0..40).for_each(|byte| list.push_back(&element(byte)[..]));
+        list
+    };
+    let change = |list: &mut List| {
+        // The second change of a chunk saves nothing.
+        assert!(list.replace(30, &b"short"[..]));
+        assert!(list.replace(30, &b"again"[..]));
+        drop(list.remove(0..1));
+        drop(list.remove(3..8));
+        (0..5).for_each(|byte| list.push_back(&element(byte)[..]));
+    };
+    let chunks = list().chunks;
+    let each = |at: usize| chunks[at].allocated_bytes() + size_of::<InWalk<ListChunk>>();
+    let saved = each(30) + each(0) + (4..9).map(each).sum::<usize>();
+    check(&list, &change, saved, 0);
 }

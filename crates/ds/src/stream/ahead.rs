@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::stream::Id;
 use crate::stream::chunk::StreamChunk;
-use crate::walk::Ticket;
+use crate::walk::{InWalk, Ticket};
 
 /// The state of a walk over the chunks of a stream.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Ahead<T> {
     /// The highest identifier when the walk started.
     last: Id,
     /// For each identifier that changed before the visit, its content when the walk started.
-    saved: BTreeMap<Id, Option<T>>,
+    saved: BTreeMap<Id, InWalk<Option<T>>>,
 }
 
 impl<T> Ahead<T> {
@@ -37,9 +37,10 @@ impl<T> Ahead<T> {
             && !self.saved.contains_key(&id)
     }
 
-    /// Saves the content of an identifier; `None` if the identifier is new.
-    pub(super) fn save(&mut self, id: Id, old: Option<T>) {
-        self.saved.insert(id, old);
+    /// Saves the content of an identifier, which owns `allocated` bytes; `None` if the identifier
+    /// is new.
+    pub(super) fn save(&mut self, id: Id, old: Option<T>, allocated: usize) {
+        self.saved.insert(id, InWalk::new(old, allocated));
     }
 
     /// Whether all identifiers were visited.
@@ -52,7 +53,7 @@ impl<T> Ahead<T> {
     pub(super) fn next(
         &mut self,
         own: impl FnOnce(Id) -> Option<Id>,
-    ) -> Option<(Id, Option<Option<T>>)> {
+    ) -> Option<(Id, Option<InWalk<Option<T>>>)> {
         let from = self.from?;
         let saved = self.saved.first_key_value().map(|(id, _)| *id);
         let next = [own(from), saved].into_iter().flatten().min();

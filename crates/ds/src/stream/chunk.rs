@@ -21,6 +21,7 @@
 //! first entry that is not, or the end; offsets fit in 32 bits, as the callers' limits ensure.
 
 use crate::packed::{Encoded, Entry as Text, after};
+use crate::record::class_bytes;
 use crate::stream::Id;
 use crate::stream::varint;
 use crate::table::prefetch;
@@ -159,7 +160,7 @@ impl StreamChunk {
 
     /// Allocated bytes, without this struct.
     pub(super) fn allocated_bytes(&self) -> usize {
-        self.bytes.capacity()
+        class_bytes(self.bytes.capacity())
     }
 
     /// Frees the room for further entries.

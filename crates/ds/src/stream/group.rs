@@ -105,7 +105,7 @@ impl ConsumerGroup {
         if let Some(walk) = &mut self.walk.0
             && walk.must_save(id)
         {
-            walk.save(id, self.pending.get(&id).copied());
+            walk.save(id, self.pending.get(&id).copied(), 0);
         }
     }
 
@@ -260,6 +260,11 @@ impl ConsumerGroup {
     pub(super) fn allocations(&self) -> usize {
         // Nodes of the trees are half full.
         self.consumers.len() * 2 + self.pending.len() / 3 + 2
+    }
+
+    /// The bytes of its pending entries, without the free room in the nodes of their trees.
+    pub(super) fn pending_bytes(&self) -> usize {
+        self.pending.len() * (size_of::<(Id, Pending)>() + size_of::<Id>())
     }
 
     /// The approximate memory in bytes.

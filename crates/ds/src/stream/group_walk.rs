@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use crate::stream::ahead::Ahead;
 use crate::stream::walk::StreamPart;
 use crate::stream::{ConsumerGroup, Groups, Handle, Id, NamedGroup, Pending};
-use crate::walk::Budget;
+use crate::walk::{Budget, InWalk};
 
 /// A group without its pending entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,10 +48,10 @@ pub(super) struct GroupsWalk {
     /// Whether the head of the first one was visited.
     begun: bool,
     /// Those of the groups that were removed since the walk started.
-    removed: Vec<NamedGroup>,
+    removed: Vec<InWalk<NamedGroup>>,
     /// The visited groups among the removed ones, which the owner drops where that delays no
     /// client.
-    visited: Vec<NamedGroup>,
+    visited: Vec<InWalk<NamedGroup>>,
 }
 
 impl GroupHead {
@@ -79,7 +79,8 @@ impl Groups {
     pub(super) fn keep(&mut self, named: NamedGroup) -> Option<ConsumerGroup> {
         match &mut self.walk.0 {
             Some(walk) if named.group.walk.is_some() => {
-                walk.removed.push(named);
+                let allocated = size_of::<ConsumerGroup>() + named.group.pending_bytes();
+                walk.removed.push(InWalk::new(named, allocated));
                 Some(ConsumerGroup::new(Id::MIN, 0))
             }
             _ => Some(*named.group),
@@ -117,9 +118,13 @@ impl Groups {
             }
             // A later group with the same name has no walk.
             let own = self.named.iter_mut().find(|own| own.has_walk_of(&head.name));
-            let group = own.or_else(|| walk.removed.iter_mut().find(|own| own.name == head.name));
+            let group = own.or_else(|| {
+                let mut removed = walk.removed.iter_mut().map(|saved| &mut saved.content);
+                removed.find(|own| own.name == head.name)
+            });
             if group.is_none_or(|own| own.group.step_walk(budget, visit)) {
-                walk.visited.extend(walk.removed.extract_if(.., |own| own.name == head.name));
+                let is_own = |saved: &mut InWalk<NamedGroup>| saved.content.name == head.name;
+                walk.visited.extend(walk.removed.extract_if(.., is_own));
                 walk.heads.pop_front();
                 walk.begun = false;
             }
@@ -159,7 +164,7 @@ impl ConsumerGroup {
                 walk.next(|from| self.pending_range(from..=Id::MAX).next().map(|(id, _)| id));
             let Some((id, saved)) = next else { return true };
             let own = || self.pending(id).copied();
-            if let Some(pending) = saved.unwrap_or_else(own) {
+            if let Some(pending) = saved.map_or_else(own, |saved| saved.content) {
                 visit(StreamPart::Pending(id, pending));
             }
             budget.spend(0);

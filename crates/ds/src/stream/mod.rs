@@ -152,3 +152,5 @@ impl Groups {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod walk_tests;

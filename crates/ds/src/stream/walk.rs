@@ -66,6 +66,13 @@ pub struct FinishedStreamWalk {
     _groups: GroupsEnded,
 }
 
+impl Ahead<StreamChunk> {
+    fn save_chunk(&mut self, base: Id, chunk: Option<StreamChunk>) {
+        let allocated = chunk.as_ref().map_or(0, StreamChunk::allocated_bytes);
+        self.save(base, chunk, allocated);
+    }
+}
+
 impl StreamLog {
     /// Call it before the chunk with this base is added, changed or removed.
     #[inline]
@@ -80,7 +87,7 @@ impl StreamLog {
     fn save(&mut self, base: Id) {
         let Some(mut walk) = self.walk.0.take() else { return };
         if walk.chunks.must_save(base) {
-            walk.chunks.save(base, self.chunk_at(base).cloned());
+            walk.chunks.save_chunk(base, self.chunk_at(base).cloned());
         }
         self.walk.0 = Some(walk);
     }
@@ -90,7 +97,7 @@ impl StreamLog {
         if let Some(walk) = &mut self.walk.0
             && walk.chunks.must_save(base)
         {
-            walk.chunks.save(base, Some(chunk));
+            walk.chunks.save_chunk(base, Some(chunk));
         }
     }
 
@@ -100,7 +107,7 @@ impl StreamLog {
         let mut free = BTreeMap::new();
         for (base, chunk) in taken {
             if walk.chunks.must_save(base) {
-                walk.chunks.save(base, Some(chunk));
+                walk.chunks.save_chunk(base, Some(chunk));
             } else {
                 free.insert(base, chunk);
             }
@@ -141,7 +148,10 @@ impl Stream {
         while !budget.is_spent()
             && let Some((base, saved)) = walk.chunks.next(|from| self.log.base_from(from))
         {
-            let chunk = saved.as_ref().map_or_else(|| self.log.chunk_at(base), Option::as_ref);
+            let chunk = match &saved {
+                Some(saved) => saved.content.as_ref(),
+                None => self.log.chunk_at(base),
+            };
             if let Some(chunk) = chunk {
                 visit(StreamPart::Chunk(StreamChunkRef { base, chunk }));
                 budget.spend(chunk.bytes.len());

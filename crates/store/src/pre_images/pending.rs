@@ -46,6 +46,7 @@ pub(crate) struct KeptObject {
 
 impl From<Object> for CollectionPlace {
     fn from(object: Object) -> Self {
+        // Without the members and chunks that its walk has saved, which exclude their own bytes.
         let _bytes = SnapshotBytes::new(object.memory_bytes());
         Self::Here(Box::new(KeptObject { object, _bytes }))
     }
