@@ -429,10 +429,18 @@ fn every_node_of_a_cluster_gets_its_own_keys_only() {
     ] {
         let load = LoadSpec { patterns, ..load.clone() };
         for name in ["set", "mixed", "incr"] {
-            let outcome = drive(&endpoint, row(name), &load, None, &mut unobserved).unwrap();
-            assert_eq!((outcome.errors, outcome.first_error.as_str()), (0, ""), "{name}");
-            let each = seen.each_ref().map(|seen| seen.lock().unwrap().len());
-            assert!(each.iter().all(|keys| *keys > 5), "{name}: {each:?}");
+            // The connections of a node that comes late share few of a run's requests.
+            let mut runs = 0;
+            loop {
+                let outcome = drive(&endpoint, row(name), &load, None, &mut unobserved).unwrap();
+                assert_eq!((outcome.errors, outcome.first_error.as_str()), (0, ""), "{name}");
+                let each = seen.each_ref().map(|seen| seen.lock().unwrap().len());
+                if each.iter().all(|keys| *keys > 5) {
+                    break;
+                }
+                runs += 1;
+                assert!(runs < 100, "{name}: {each:?}");
+            }
             all();
         }
     }
